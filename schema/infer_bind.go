@@ -1,0 +1,87 @@
+package schema
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Bind decodes data, which a schema has accepted, into the value that v points to, with the v2 semantics of
+// github.com/go-json-experiment/json: names match exactly, a duplicate name is an error, numbers are read as text into the Go type (2^53+1
+// arrives as such in an int64). What the value held before is dropped, never merged with; after an error it is undefined.
+//
+// A JSON Schema calls 5.0 and 1e2 integers, the package does not: for an integer field such a number is read as 5 and 100, exactly. At most
+// 64 numbers of one document may be spelled so. A number outside the Go type is an error, never wrapped or rounded.
+//
+// An error of Bind is a *json.SemanticError or a *jsontext.SyntacticError whose JSONPointer says where.
+func Bind(data []byte, v any) error {
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Pointer || rv.IsNil() {
+		return errors.New("schema: Bind needs a pointer to bind into")
+	}
+	for left := maxRespelled; ; left-- {
+		rv.Elem().SetZero()
+		err := json.Unmarshal(data, v)
+		if err == nil || left == 0 {
+			return err
+		}
+		respelled, ok := respellInteger(data, err)
+		if !ok {
+			return err
+		}
+		data = respelled
+	}
+}
+
+// maxRespelled bounds how often Bind reads a document again.
+const maxRespelled = 64
+
+// respellInteger writes the number at which binding failed without fraction and exponent, if it is an integer.
+func respellInteger(data []byte, failure error) ([]byte, bool) {
+	var at *json.SemanticError
+	if !errors.As(failure, &at) || at.JSONKind != '0' || at.GoType == nil || !errors.Is(at.Err, strconv.ErrSyntax) {
+		return nil, false
+	}
+	span, ok := locate(data, string(at.JSONPointer))
+	if !ok {
+		return nil, false
+	}
+	text, ok := integerText(string(data[span.start:span.end]))
+	if !ok {
+		return nil, false
+	}
+	return splice(data, span.start, span.end, []byte(text)), true
+}
+
+// integerText returns the plain decimal spelling of a JSON number that is an integer of at most 20 digits.
+func integerText(number string) (string, bool) {
+	digits, exponent := number, 0
+	if i := strings.IndexAny(number, "eE"); i >= 0 {
+		n, err := strconv.ParseInt(strings.TrimPrefix(number[i+1:], "+"), 10, 16)
+		if err != nil {
+			return "", false
+		}
+		digits, exponent = number[:i], int(n)
+	}
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	whole, fraction, _ := strings.Cut(digits, ".")
+	digits = whole + fraction
+	exponent -= len(fraction)
+	digits = strings.TrimLeft(digits, "0")
+	for exponent < 0 && strings.HasSuffix(digits, "0") {
+		digits, exponent = digits[:len(digits)-1], exponent+1
+	}
+	switch {
+	case digits == "":
+		return "0", true
+	case exponent < 0 || len(digits)+exponent > 20:
+		return "", false
+	}
+	return sign + digits + strings.Repeat("0", exponent), true
+}
