@@ -354,7 +354,7 @@ func (in *inference) structure(t reflect.Type, at goPath) (*object, error) {
 		o.describeWith(f.tag.Get("description"))
 		props.raw(f.name, o.bytes())
 		if !f.optional() {
-			required = append(required, quote(f.name))
+			required = append(required, tagQuote(f.name))
 		}
 	}
 	o := new(object)

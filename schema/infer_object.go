@@ -15,7 +15,7 @@ type member struct {
 }
 
 func (o *object) raw(name string, value []byte) { o.members = append(o.members, member{name, value}) }
-func (o *object) str(name, value string)        { o.raw(name, quote(value)) }
+func (o *object) str(name, value string)        { o.raw(name, tagQuote(value)) }
 func (o *object) num(name, text string)         { o.raw(name, []byte(text)) }
 
 func (o *object) get(name string) []byte {
@@ -44,7 +44,7 @@ func (o *object) bytes() []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(quote(m.name))
+		b.Write(tagQuote(m.name))
 		b.WriteByte(':')
 		b.Write(m.value)
 	}
@@ -59,14 +59,14 @@ func (o *object) describeWith(text string) {
 		return
 	}
 	if o.has("description") {
-		o.set("description", quote(text))
+		o.set("description", tagQuote(text))
 		return
 	}
 	at := 0
 	if len(o.members) > 0 && o.members[0].name == "type" {
 		at = 1
 	}
-	o.members = append(o.members[:at:at], append([]member{{"description", quote(text)}}, o.members[at:]...)...)
+	o.members = append(o.members[:at:at], append([]member{{"description", tagQuote(text)}}, o.members[at:]...)...)
 }
 
 // admitNull widens o to null where its own keywords can say so, and reports whether they can.
@@ -94,7 +94,7 @@ func (o *object) admitNull() bool {
 }
 
 // quote returns s as a JSON string. Go source is UTF-8, and what is not becomes U+FFFD.
-func quote(s string) []byte {
+func tagQuote(s string) []byte {
 	b, _ := jsontext.AppendQuote(nil, bytes.ToValidUTF8([]byte(s), []byte("\uFFFD")))
 	return b
 }

@@ -90,7 +90,7 @@ func (c *constraints) numberKeywords(o *object, at goPath, t reflect.Type, lo, h
 		}
 		*b.bound = text
 	}
-	if number(least).Cmp(number(most)) > 0 {
+	if tagNumber(least).Cmp(tagNumber(most)) > 0 {
 		return at.errorf("minimum %s is over maximum %s", least, most)
 	}
 	if o.has("enum") && least == lo && most == hi {
@@ -114,7 +114,7 @@ func (c *constraints) enum(o *object, at goPath, t reflect.Type) error {
 		case v != strings.TrimSpace(v) || v == "":
 			return at.errorf("the tag enum has %q: write values without blanks, parted by single commas", v)
 		case string(o.get("type")) == `"string"`:
-			asJSON = string(quote(v))
+			asJSON = string(tagQuote(v))
 		}
 		if err := bindsText(asJSON, t); err != nil {
 			return at.errorf("the enum value %s is not a value of %v", v, t)
@@ -157,7 +157,7 @@ func countKeywords(o *object, at goPath, minName, minText, maxName, maxText stri
 }
 
 // number is the exact value of a JSON number that is already known to fit a Go number.
-func number(text string) *big.Rat {
+func tagNumber(text string) *big.Rat {
 	r, _ := new(big.Rat).SetString(text)
 	return r
 }

@@ -1,0 +1,159 @@
+package callgate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// authorize asks the policy, and if need be a person, whether call i may run,
+// and leaves the decision on its execution. Asks are put one at a time and in
+// the model's order; a call that needs none is not held up by them.
+func (t *run) authorize(ctx context.Context, i int) *Error {
+	d, x := t.gate, &t.states[i].exec
+	dec, err := d.authorize(ctx, x, t.plan[i].Access, func() bool {
+		for j := range i {
+			if !t.states[j].judged.wait(ctx) {
+				return false
+			}
+		}
+		return true
+	})
+	t.states[i].judged.fire()
+	x.Decision = dec
+	d.observe(ctx, Event{Kind: Decided, Call: x.Call, Tool: &x.entry.Tool, Decision: &dec, Err: err})
+	return err
+}
+
+// authorize decides about x. myTurn returns when it is this call's turn to be
+// asked about, or false if ctx ended.
+func (d *Dispatcher) authorize(ctx context.Context, x *Execution, access []Access, myTurn func() bool) (Decision, *Error) {
+	dec, err := d.judge(ctx, x, access)
+	if err != nil || dec.Verdict == Allow {
+		return dec, err
+	}
+	if dec.Verdict == Deny {
+		return dec, denied(dec)
+	}
+	if d.Approver == nil {
+		e := denied(dec)
+		e.Message = "it needs a person's approval and nobody can be asked: " + or(dec.Reason, "no rule allows it")
+		return dec, e
+	}
+	if !myTurn() {
+		return dec, canceledBeforeStart(ctx)
+	}
+	select {
+	case d.asking <- struct{}{}:
+		defer func() { <-d.asking }()
+	case <-ctx.Done():
+		return dec, canceledBeforeStart(ctx)
+	}
+	// The answer to an earlier ask may have settled this one ("always allow").
+	dec, err = d.judge(ctx, x, access)
+	if err != nil || dec.Verdict == Allow {
+		return dec, err
+	}
+	if dec.Verdict == Deny {
+		return dec, denied(dec)
+	}
+	return d.ask(ctx, x, access, dec)
+}
+
+func denied(dec Decision) *Error {
+	msg := or(dec.Reason, "the policy does not allow this call")
+	if dec.Rule != "" {
+		msg += " (rule " + dec.Rule + ")"
+	}
+	return &Error{Code: PermissionDenied, Message: msg, NotStarted: true}
+}
+
+// judge asks the policy. Anything but a clear answer in time is a denial.
+func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (Decision, *Error) {
+	if d.Policy == nil {
+		dec, _ := ReadOnlyTools(ctx, Request{Spec: Spec{Annotations: x.Spec.Annotations}, Source: x.Source})
+		return dec, nil
+	}
+	type judged struct {
+		dec Decision
+		err error
+	}
+	limit := orDuration(d.PolicyTimeout, 5e9)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan judged, 1)
+	go func() {
+		var j judged
+		finished := false
+		defer func() {
+			if !finished {
+				j = judged{err: panicked(recover())}
+			}
+			done <- j
+		}()
+		j.dec, j.err = d.Policy(ctx, x.request(access))
+		finished = true
+	}()
+	select {
+	case j := <-done:
+		if j.err != nil {
+			return Decision{Rule: "policy.error"}, policyFailed(j.err)
+		}
+		if j.dec.Verdict > Allow {
+			return Decision{Rule: "policy.error"}, policyFailed(fmt.Errorf("unknown verdict %d", j.dec.Verdict))
+		}
+		return j.dec, nil
+	case <-ctx.Done():
+		if ctx.Err() == context.DeadlineExceeded && context.Cause(ctx) == context.DeadlineExceeded {
+			return Decision{Rule: "policy.timeout"}, policyFailed(fmt.Errorf("no verdict within %v", limit))
+		}
+		return Decision{Rule: "policy.canceled"}, canceledBeforeStart(ctx)
+	}
+}
+
+func policyFailed(cause error) *Error {
+	e := &Error{Code: PermissionDenied, NotStarted: true, Cause: cause, Message: "the permission check failed, so the call was not allowed; tell the user"}
+	e.Stack = asError(cause).Stack
+	return e
+}
+
+// ask puts the call to a person.
+func (d *Dispatcher) ask(ctx context.Context, x *Execution, access []Access, why Decision) (dec Decision, err *Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e := panicked(p)
+			e.Code, e.NotStarted, e.Message = ApprovalRejected, true, "the approval could not be obtained, so the call was not run"
+			dec, err = why, e
+		}
+	}()
+	answer, failed := d.Approver(ctx, x.request(access), why)
+	switch {
+	case ctx.Err() != nil:
+		return why, canceledBeforeStart(ctx)
+	case failed != nil:
+		return why, &Error{Code: ApprovalRejected, NotStarted: true, Cause: failed, Message: "the approval could not be obtained, so the call was not run"}
+	case !answer.Approved:
+		msg := "the user declined this call"
+		if answer.Message != "" {
+			msg += " and said: " + answer.Message
+		}
+		return why, &Error{Code: ApprovalRejected, NotStarted: true, Message: msg}
+	}
+	why.Verdict, why.By = Allow, or(answer.By, "approver")
+	return why, nil
+}
+
+// request returns what is shown to a policy or an approver: copies, since what
+// they are shown is what runs.
+func (x *Execution) request(access []Access) Request {
+	call := x.Call
+	call.Arguments = slices.Clone(call.Arguments)
+	return Request{Call: call, Spec: x.Spec.Clone(), Source: x.Source, Access: slices.Clone(access)}
+}
+
+func or(s, otherwise string) string {
+	if s != "" {
+		return s
+	}
+	return otherwise
+}

@@ -1,0 +1,399 @@
+package callgate
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Dispatcher carries the calls of a turn down the road: plan, authorize, run,
+// settle. Its zero value is ready to use and runs read-only local tools only. It
+// is safe for concurrent use; its fields must not be changed after the first
+// Dispatch, and it must not be copied.
+type Dispatcher struct {
+	Policy     Policy       // nil means [ReadOnlyTools]
+	Approver   Approver     // nil: where the policy says Ask, the call is refused
+	Executor   Executor     // nil means a [Local] of the dispatcher's own
+	Middleware []Middleware // the first is outermost
+	Observers  []Observer
+
+	// Locks orders calls against those of other dispatchers that have the same
+	// Locks. Nil means the dispatcher's own.
+	Locks *Locks
+	// Resolve has, for a scheme of keys such as "file:", a function that turns
+	// a key into the keys of what it names at this moment, links followed, so
+	// that two names of one thing meet. It must be safe for concurrent use. A
+	// scheme that is not there has no aliases.
+	Resolve map[string]func(key string) []string
+	// Spill keeps an output that is over its limit whole, and returns a
+	// reference by which the model can read on. Nil: what is cut off is lost,
+	// and the model is told so.
+	Spill func(ctx context.Context, id Identity, output string) (ref string, err error)
+
+	Parallel      int           // handlers at once; 0 means 8
+	Timeout       time.Duration // of a tool that sets none; 0 means 2 minutes
+	Grace         time.Duration // how long a handler may overstay before it is answered for; 0 means 1 second
+	PolicyTimeout time.Duration // how long the policy may think; 0 means 5 seconds
+	OutputLimit   int           // characters of text in a result; 0 means 50,000
+	MaxAbandoned  int           // handlers that overstayed and still run, above which no call starts; 0 means 64
+
+	local     Local
+	locks     Locks
+	once      sync.Once
+	slots     chan struct{}
+	asking    chan struct{} // holds a token while a person is asked
+	abandoned atomic.Int32
+}
+
+func (d *Dispatcher) init() {
+	d.once.Do(func() {
+		d.slots = make(chan struct{}, d.parallel())
+		d.asking = make(chan struct{}, 1)
+	})
+}
+
+func (d *Dispatcher) parallel() int {
+	if d.Parallel > 0 {
+		return d.Parallel
+	}
+	return 8
+}
+
+func (d *Dispatcher) grace() time.Duration { return orDuration(d.Grace, time.Second) }
+
+func (d *Dispatcher) timeout(s *Spec) time.Duration {
+	if t := s.Timeout(); t > 0 {
+		return t
+	}
+	return orDuration(d.Timeout, 2*time.Minute)
+}
+
+func (d *Dispatcher) executor() Executor {
+	if d.Executor != nil {
+		return d.Executor
+	}
+	return &d.local
+}
+
+func (d *Dispatcher) locksOf() *Locks {
+	if d.Locks != nil {
+		return d.Locks
+	}
+	return &d.locks
+}
+
+func orDuration(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// Abandoned returns the number of handlers that were answered for when they
+// overstayed their deadline, and still run.
+func (d *Dispatcher) Abandoned() int { return int(d.abandoned.Load()) }
+
+// Dispatch carries the calls of a turn whose model was shown cat. The result at
+// index i answers turn.Calls[i]: always exactly one each, whatever fails, panics,
+// is refused or is canceled. When ctx ends, calls that did not start are answered
+// with [Canceled], and running handlers have Grace to stop.
+//
+// Calls that touch different things run at once; the effect of a turn equals
+// that of its calls run one after another.
+func (d *Dispatcher) Dispatch(ctx context.Context, cat *Catalog, turn Turn) []Result {
+	results := make([]Result, len(turn.Calls))
+	d.dispatch(ctx, cat, turn, func(i int, r Result) { results[i] = r })
+	return results
+}
+
+// Stream is Dispatch for a reader who wants each result as it comes: it yields
+// the index of a call and its result, in order of completion. Leaving the loop
+// early cancels the calls that are not done, and waits for them to settle.
+func (d *Dispatcher) Stream(ctx context.Context, cat *Catalog, turn Turn) iter.Seq2[int, Result] {
+	return func(yield func(int, Result) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		type answer struct {
+			i int
+			r Result
+		}
+		answers := make(chan answer, len(turn.Calls))
+		go func() {
+			defer close(answers)
+			d.dispatch(ctx, cat, turn, func(i int, r Result) { answers <- answer{i, r} })
+		}()
+		watching := true
+		for a := range answers {
+			if watching && !yield(a.i, a.r) {
+				watching = false
+				cancel()
+			}
+		}
+	}
+}
+
+// dispatch is the one road. It calls answer once for each call, from any
+// goroutine, and returns when all have been answered.
+func (d *Dispatcher) dispatch(ctx context.Context, cat *Catalog, turn Turn, answer func(int, Result)) {
+	if len(turn.Calls) == 0 {
+		return
+	}
+	d.init()
+	t := &run{gate: d, plan: cat.Plan(turn), slots: d.slots, answer: answer}
+	t.states = t.one[:]
+	if len(t.plan) > 1 {
+		t.states = make([]state, len(t.plan))
+	}
+	if parent, ok := ExecutionFrom(ctx); ok {
+		// A handler dispatches calls of its own, a sub-agent's say. Its slot is
+		// taken: if its calls needed slots of the same pool, eight sub-agents
+		// would wait for themselves.
+		t.parent, t.slots = parent, make(chan struct{}, d.parallel())
+	}
+	for i := range t.states {
+		t.states[i].settled = newSignal()
+		t.states[i].judged = newSignal()
+	}
+	if len(t.plan) == 1 {
+		t.call(ctx, 0, turn.Session == "")
+		return
+	}
+	var wg sync.WaitGroup
+	for i := range t.plan {
+		wg.Go(func() { t.call(ctx, i, turn.Session == "") })
+	}
+	wg.Wait()
+}
+
+// A run is one turn on its way.
+type run struct {
+	gate   *Dispatcher
+	plan   Plan
+	states []state // one for each step
+	one    [1]state
+	slots  chan struct{}
+	parent *Execution
+	answer func(int, Result)
+
+	mu    sync.Mutex // guards the resolved keys in states
+	epoch int        // counts calls that settled, after which keys may name other things
+}
+
+// A state is how far a call has come.
+type state struct {
+	settled signal // fired when the call has its result
+	judged  signal // fired when the call needs no more asking
+	exec    Execution
+
+	keys  []Access // resolved
+	epoch int      // of run, when keys was made; keys of a started call stay
+	fixed bool     // the call started with keys
+}
+
+// call answers for call i.
+func (t *run) call(ctx context.Context, i int, anonymous bool) {
+	step, st := &t.plan[i], &t.states[i]
+	t.gate.observe(ctx, Event{Kind: Planned, Call: step.Call, Tool: step.Tool, Err: step.Refusal})
+	var out Outcome
+	if step.Refusal != nil {
+		out = Outcome{Err: step.Refusal, Result: failure(step.Call, step.Refusal)}
+	} else {
+		x := &st.exec
+		x.Call, x.Spec, x.Source = step.Call, &step.entry.Spec, step.Tool.Source
+		x.Effect, x.Timeout = step.Tool.Annotations.Effect(), t.gate.timeout(&step.Tool.Spec)
+		x.anonymous, x.entry, x.gate, x.notes = anonymous, step.entry, t.gate, step.Repaired
+		out = t.proceed(ctx, i)
+	}
+	st.judged.fire()
+	t.mu.Lock()
+	t.epoch++
+	t.mu.Unlock()
+	t.gate.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Result: &out.Result, Err: out.Err})
+	t.answer(i, out.Result)
+	st.settled.fire()
+}
+
+// proceed takes a call that may run from its plan to its outcome.
+func (t *run) proceed(ctx context.Context, i int) Outcome {
+	x := &t.states[i].exec
+	for _, j := range t.plan[i].After {
+		if !t.states[j].settled.wait(ctx) {
+			return x.fail(canceledBeforeStart(ctx))
+		}
+	}
+	if err := t.inOrder(ctx, i, false); err != nil {
+		return x.fail(err)
+	}
+	if out, ok := t.recall(ctx, x); ok {
+		return out
+	}
+	if err := t.authorize(ctx, i); err != nil {
+		return x.fail(err)
+	}
+	// A person may have thought for minutes: look again at what the keys name.
+	if err := t.inOrder(ctx, i, true); err != nil {
+		return x.fail(err)
+	}
+	return t.execute(ctx, i)
+}
+
+// execute runs call i with its locks and a slot held.
+func (t *run) execute(ctx context.Context, i int) Outcome {
+	d, x := t.gate, &t.states[i].exec
+	locks := d.locksOf()
+	x.lock = ticket{access: t.lockKeys(i), label: x.Call.Name}
+	if t.parent != nil {
+		x.lock.parent = &t.parent.lock
+	}
+	if err := d.lock(ctx, locks, x); err != nil {
+		return x.fail(err)
+	}
+	select {
+	case t.slots <- struct{}{}:
+	case <-ctx.Done():
+		locks.release(&x.lock)
+		return x.fail(canceledBeforeStart(ctx))
+	}
+	out := d.carry(ctx, x)
+	<-t.slots
+	if out.Returned == nil {
+		locks.release(&x.lock)
+		return out
+	}
+	go func() {
+		<-out.Returned
+		locks.release(&x.lock)
+		d.observe(context.WithoutCancel(ctx), Event{Kind: Returned, Call: x.Call, Tool: &x.entry.Tool})
+	}()
+	return out
+}
+
+// lock takes the locks of x. Behind a handler that was abandoned it would wait
+// for ever: it waits for as long as the call itself may take.
+func (d *Dispatcher) lock(ctx context.Context, locks *Locks, x *Execution) *Error {
+	limit := d.MaxAbandoned
+	if limit <= 0 {
+		limit = 64
+	}
+	if n := d.Abandoned(); n >= limit {
+		return &Error{Code: Unavailable, NotStarted: true, Message: "too many earlier calls ran over their time limit and have not returned; nothing new starts until they do"}
+	}
+	if locks.try(&x.lock) {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, x.Timeout)
+	defer cancel()
+	err := locks.wait(wait, &x.lock)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return canceledBeforeStart(ctx)
+	}
+	return &Error{Code: Unavailable, NotStarted: true, Cause: err, Message: "it did not start: after " + x.Timeout.String() + " it was still " + err.Error() + "; try again later"}
+}
+
+// carry hands x to the executor. An executor of somebody else's is not trusted
+// to return: what overstays twice the grace is answered for.
+func (d *Dispatcher) carry(ctx context.Context, x *Execution) Outcome {
+	if d.Executor == nil {
+		return d.local.Execute(ctx, x)
+	}
+	done := make(chan Outcome, 1)
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		out := x.fail(&Error{Code: Internal, Message: "the executor ended without an outcome"})
+		defer func() {
+			if p := recover(); p != nil {
+				e := panicked(p)
+				e.Code, e.Message = Internal, "the executor failed; whether the call ran is not known"
+				out = x.fail(e)
+			}
+			done <- out
+		}()
+		out = d.Executor.Execute(ctx, x)
+		out.Result = d.complete(x, out)
+	}()
+	backstop := time.NewTimer(x.Timeout + 2*d.grace())
+	defer backstop.Stop()
+	var canceled <-chan time.Time
+	end := ctx.Done()
+	for {
+		select {
+		case out := <-done:
+			return out
+		case <-end:
+			t := time.NewTimer(2 * d.grace())
+			defer t.Stop()
+			end, canceled = nil, t.C
+		case <-canceled:
+			out := x.fail(&Error{Code: OutcomeUnknown, Cause: context.Cause(ctx), Message: "the executor did not say what became of the call; it may have run, verify before you repeat it"})
+			out.Returned = returned
+			return out
+		case <-backstop.C:
+			out := x.fail(&Error{Code: OutcomeUnknown, Message: "the executor did not say what became of the call within its time limit; it may have run, verify before you repeat it"})
+			out.Returned = returned
+			return out
+		}
+	}
+}
+
+// recall asks the executor whether it has the answer already. An executor that
+// fails at that must not be asked to run anything: no answer is not "unknown".
+func (t *run) recall(ctx context.Context, x *Execution) (out Outcome, ok bool) {
+	if x.anonymous {
+		return Outcome{}, false
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			e := panicked(p)
+			e.Code, e.Message, e.NotStarted = Internal, "the record of earlier calls cannot be read, so the call was not run", true
+			out, ok = x.fail(e), true
+		}
+	}()
+	out, ok = t.gate.executor().Recall(ctx, x)
+	if ok && t.gate.Executor != nil {
+		out.Result = t.gate.complete(x, out)
+	}
+	return out, ok
+}
+
+// A signal fires once and can be waited for by many. It exists so that waiting
+// reads as a sentence.
+type signal struct{ c chan struct{} }
+
+func newSignal() signal { return signal{make(chan struct{})} }
+
+func (s signal) fire() {
+	select {
+	case <-s.c:
+	default:
+		close(s.c)
+	}
+}
+
+func (s signal) fired() bool {
+	select {
+	case <-s.c:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait reports whether the signal fired before ctx ended.
+func (s signal) wait(ctx context.Context) bool {
+	select {
+	case <-s.c:
+		return true
+	case <-ctx.Done():
+		return s.fired()
+	}
+}
+
+func canceledBeforeStart(ctx context.Context) *Error {
+	return &Error{Code: Canceled, NotStarted: true, Cause: context.Cause(ctx), Message: "the turn was stopped before this call started; nothing was done"}
+}

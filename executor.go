@@ -1,0 +1,334 @@
+package callgate
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// An Executor carries an authorized call to its handler and says what became of
+// it: in this process ([Local]), through a journal, or on another host. It is
+// called by a [Dispatcher] only, never twice at once for one identity by the
+// same turn, and must be safe for concurrent use.
+//
+// An Executor calls [Execution.Handle] at most once for a call whose effect is
+// [Once], however often it is asked, and says [Unknown] where it cannot tell
+// whether it did. What every implementation must satisfy is the conformance
+// suite in package callgatetest.
+type Executor interface {
+	// Recall answers a call that was already submitted: with its outcome, when
+	// it has one; ok is false for a call that this executor does not know, or
+	// that may run (again). It waits for a call that is running.
+	Recall(ctx context.Context, x *Execution) (out Outcome, ok bool)
+	// Execute runs the call and returns when there is an outcome. ctx ends
+	// when the caller gives up; the call's own time limit is set by Handle.
+	Execute(ctx context.Context, x *Execution) Outcome
+}
+
+// An Outcome is what became of a call that was handed to an [Executor].
+type Outcome struct {
+	Result Result
+	Err    *Error // the failure, with the cause and the stack for the operator
+	// Returned, if not nil, says that the call was answered while its handler
+	// still runs: it is closed when the handler returns. The call's locks are
+	// kept until then.
+	Returned <-chan struct{}
+}
+
+// An Execution is an authorized call on its way to its handler.
+type Execution struct {
+	Call     Call // its Arguments are the bytes that were validated, authorized and will run
+	Spec     *Spec
+	Source   string
+	Effect   Effect
+	Decision Decision
+	Timeout  time.Duration // for all attempts together
+
+	anonymous bool
+	entry     *entry
+	gate      *Dispatcher
+	notes     []string // of the plan, to stand before the tool's own
+	start     time.Time
+	attempts  atomic.Int32
+	lock      ticket
+}
+
+// Anonymous reports whether the call belongs to no session: nobody can submit it
+// again, so there is nothing to remember.
+func (x *Execution) Anonymous() bool { return x.anonymous }
+
+// Attempts returns how often the handler was entered so far.
+func (x *Execution) Attempts() int { return int(x.attempts.Load()) }
+
+// Digest returns the SHA-256 of the call's name and arguments, by which an
+// executor knows a repetition from another call under the same identity.
+func (x *Execution) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	h.Write([]byte(x.Call.Name))
+	h.Write([]byte{0})
+	h.Write(x.Call.Arguments)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+type executionKey struct{}
+
+// ExecutionFrom returns the execution in whose handler ctx is.
+func ExecutionFrom(ctx context.Context) (*Execution, bool) {
+	x, ok := ctx.Value(executionKey{}).(*Execution)
+	return x, ok
+}
+
+// handled is what came out of a handler and its middleware.
+type handled struct {
+	res Result
+	err error
+}
+
+// Handle enters the handler, surrounded by the middleware, under the call's
+// deadline, and returns the settled outcome: at once when the handler is done,
+// and at the latest when it has overstayed its deadline, or the end of ctx, by
+// the dispatcher's grace. It is for executors only.
+func (x *Execution) Handle(ctx context.Context) Outcome {
+	x.start = time.Now()
+	if ctx.Err() != nil {
+		return x.fail(canceledBeforeStart(ctx))
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, executionKey{}, x), x.Timeout)
+	defer cancel()
+	done := make(chan handled, 1)
+	go x.enter(ctx, done)
+	select {
+	case h := <-done:
+		return x.settle(ctx, h, false)
+	case <-ctx.Done():
+	}
+	select { // it may have been done at that very moment
+	case h := <-done:
+		return x.settle(ctx, h, false)
+	default:
+	}
+	grace := time.NewTimer(x.gate.grace())
+	defer grace.Stop()
+	select {
+	case h := <-done:
+		return x.settle(ctx, h, true)
+	case <-grace.C:
+	}
+	out := x.settle(ctx, handled{err: &Error{
+		Code: CodeOf(ctx.Err()), Message: "it did not stop when it was told to", Cause: ctx.Err(),
+	}}, true)
+	returned := make(chan struct{})
+	x.gate.abandoned.Add(1)
+	go func() {
+		<-done
+		x.gate.abandoned.Add(-1)
+		close(returned)
+	}()
+	out.Returned = returned
+	return out
+}
+
+// enter runs the handler to its end, whatever end that is, and sends what came
+// out of it.
+func (x *Execution) enter(ctx context.Context, done chan<- handled) {
+	var h handled
+	finished := false
+	defer func() {
+		if !finished {
+			h = handled{err: panicked(recover())}
+		}
+		done <- h
+	}()
+	handle := x.invoke
+	for i := len(x.gate.Middleware) - 1; i >= 0; i-- {
+		handle = x.gate.Middleware[i](x, handle)
+	}
+	h.res, h.err = handle(ctx, x.Call)
+	finished = true
+}
+
+// invoke is one attempt. It runs the call of the execution, whatever a
+// middleware passes: what was validated and authorized is what runs.
+func (x *Execution) invoke(ctx context.Context, _ Call) (Result, error) {
+	n := x.attempts.Add(1)
+	x.gate.observe(ctx, Event{Kind: Started, Call: x.Call, Tool: &x.entry.Tool, Attempt: int(n)})
+	return x.entry.Handler(ctx, x.Call)
+}
+
+// fail returns the outcome of a call that failed with e.
+func (x *Execution) fail(e *Error) Outcome {
+	return Outcome{Err: e, Result: failure(x.Call, e)}
+}
+
+// Local is the Executor that runs calls in this process, and the one that a
+// [Dispatcher] has by default. The zero value is ready to use; it must not be
+// copied.
+//
+// It remembers the calls of named sessions for as long as the process lives: a
+// turn that is submitted again is answered from memory or waits for the call
+// that is running, so that each call runs once. A call that ended without being
+// done may run again if its effect allows that. It does not survive a crash; the
+// journal does.
+type Local struct {
+	// Keep is the number of settled calls whose results are kept for each
+	// session; 0 means 1,024. Calls of older turns are still never run again,
+	// but answered with [OutcomeUnknown].
+	Keep int
+
+	mu       sync.Mutex
+	sessions map[string]*memory
+}
+
+type memory struct {
+	records map[place]*record
+	settled []place // oldest first
+	floor   int     // results of turns up to and including this one may be forgotten
+}
+
+type place struct{ turn, index int }
+
+// A record is written before its call is entered, and its outcome before done
+// is closed.
+type record struct {
+	digest  [sha256.Size]byte
+	done    chan struct{}
+	outcome Outcome
+}
+
+// Recall implements [Executor].
+func (l *Local) Recall(ctx context.Context, x *Execution) (Outcome, bool) {
+	if x.anonymous {
+		return Outcome{}, false
+	}
+	for {
+		l.mu.Lock()
+		rec, answer := l.find(x)
+		l.mu.Unlock()
+		if answer != nil {
+			return *answer, true
+		}
+		if rec == nil {
+			return Outcome{}, false
+		}
+		select {
+		case <-rec.done:
+		case <-ctx.Done():
+			return x.fail(canceledBeforeStart(ctx)), true
+		}
+	}
+}
+
+// Execute implements [Executor].
+func (l *Local) Execute(ctx context.Context, x *Execution) Outcome {
+	if x.anonymous {
+		return x.Handle(ctx)
+	}
+	for {
+		l.mu.Lock()
+		rec, answer := l.find(x)
+		if answer == nil && rec == nil {
+			rec = l.claim(x)
+			l.mu.Unlock()
+			return l.run(ctx, x, rec)
+		}
+		l.mu.Unlock()
+		if answer != nil {
+			return *answer
+		}
+		select {
+		case <-rec.done:
+		case <-ctx.Done():
+			return x.fail(canceledBeforeStart(ctx))
+		}
+	}
+}
+
+// find returns the answer to x, or the record of the same call while it runs,
+// or neither: then x may run.
+func (l *Local) find(x *Execution) (running *record, answer *Outcome) {
+	id := x.Call.Identity
+	m := l.sessions[id.Session]
+	if m == nil {
+		return nil, nil
+	}
+	rec := m.records[place{id.Turn, id.Index}]
+	if rec == nil {
+		if id.Turn <= m.floor {
+			out := x.fail(&Error{Code: OutcomeUnknown, Message: "this turn lies too far back: what became of its calls is not kept; verify before you repeat anything"})
+			return nil, &out
+		}
+		return nil, nil
+	}
+	if rec.digest != x.Digest() {
+		out := x.fail(&Error{Code: Conflict, NotStarted: true, Message: "call " + quote(id.String()) + " was submitted before with another tool or other arguments; a new call needs a new turn"})
+		return nil, &out
+	}
+	select {
+	case <-rec.done:
+	default:
+		return rec, nil
+	}
+	out := rec.outcome
+	out.Result.CallID = x.Call.ID
+	out.Result.Recorded = true
+	return nil, &out
+}
+
+func (l *Local) claim(x *Execution) *record {
+	id := x.Call.Identity
+	m := l.sessions[id.Session]
+	if m == nil {
+		if l.sessions == nil {
+			l.sessions = make(map[string]*memory)
+		}
+		m = &memory{records: make(map[place]*record), floor: -1 << 62}
+		l.sessions[id.Session] = m
+	}
+	rec := &record{digest: x.Digest(), done: make(chan struct{})}
+	m.records[place{id.Turn, id.Index}] = rec
+	return rec
+}
+
+func (l *Local) run(ctx context.Context, x *Execution, rec *record) (out Outcome) {
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.settle(x, rec, out)
+	}()
+	return x.Handle(ctx)
+}
+
+func (l *Local) settle(x *Execution, rec *record, out Outcome) {
+	id := x.Call.Identity
+	m := l.sessions[id.Session]
+	at := place{id.Turn, id.Index}
+	rec.outcome = Outcome{Result: out.Result, Err: out.Err}
+	close(rec.done)
+	if m == nil || m.records[at] != rec { // the session was forgotten meanwhile
+		return
+	}
+	if s := out.Result.State; s == NotStarted || s != Done && x.Effect != Once && out.Returned == nil {
+		delete(m.records, at) // it may run again
+		return
+	}
+	m.settled = append(m.settled, at)
+	keep := l.Keep
+	if keep <= 0 {
+		keep = 1024
+	}
+	for len(m.settled) > keep {
+		old := m.settled[0]
+		m.settled = m.settled[1:]
+		delete(m.records, old)
+		m.floor = max(m.floor, old.turn)
+	}
+}
+
+// Forget drops what is remembered of a session that has ended.
+func (l *Local) Forget(session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sessions, session)
+}

@@ -1,0 +1,41 @@
+package closest
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	tools := []string{"read_file", "write_file", "edit_file", "glob", "grep", "bash"}
+	for _, tt := range []struct {
+		wrong string
+		want  []string
+	}{
+		{"reed_file", []string{"read_file", "write_file", "edit_file"}}, // the slip first, then those that share a word
+		{"Read-File", []string{"read_file", "write_file", "edit_file"}},
+		{"greb", []string{"grep"}},
+		{"gerp", []string{"grep"}},                                 // a swap is one slip
+		{"file", []string{"read_file", "edit_file", "write_file"}}, // among equals, the order given
+		{"run_sql", nil},
+		{"", nil},
+		{"x", nil},
+	} {
+		got := Names(tt.wrong, tools, 3)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%q: got %q, want %q", tt.wrong, got, tt.want)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abcd", "acbd", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3},
+	} {
+		if got := Edits([]rune(tt.a), []rune(tt.b)); got != tt.want {
+			t.Errorf("%q to %q: %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}
