@@ -238,7 +238,8 @@ func (d *Dispatcher) complete(x *Execution, out Outcome) Result {
 		r.Message = or(r.Code.Info().Advice, "it failed without saying why")
 	}
 	if r.State == "" {
-		r.State = r.Code.Info().State
+		r = Result{CallID: r.CallID, Tool: r.Tool, Code: OutcomeUnknown, State: Unknown,
+			Message: "the executor did not say what became of the call; " + OutcomeUnknown.Info().Advice}
 	}
 	x.clean(context.Background(), &r, r.Code != "")
 	return r
