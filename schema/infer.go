@@ -148,7 +148,7 @@ func (in *inference) count(t reflect.Type, open map[reflect.Type]bool) {
 
 // describe returns the schema of t as it stands at one place: a reference where t is described elsewhere.
 func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
-	if in.loops[t] && onlyPointers(t) {
+	if onlyPointers(t) {
 		return nil, at.errorf("%v points to nothing but pointers", t)
 	}
 	shared := in.uses[t] > 1 || in.loops[t]

@@ -150,7 +150,7 @@ func TestForType(t *testing.T) {
 			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 			{Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 		})).Interface(), "error: conflict over JSON object name"},
-		{"a pointer to itself", struct{ P loop }{}, "error: .P : schema.loop points to nothing but pointers"},
+		{"a pointer to itself", struct{ P *loop }{}, "error: .P : *schema.loop points to nothing but pointers"},
 		{"a self-description that is no object", struct{ T untold }{}, "error: .T : JSONSchema of schema.untold is not a JSON object"},
 		{"a self-description that points outside itself", struct{ T pointing }{}, "error: .T : JSONSchema of schema.pointing uses $ref"},
 		{"a self-description that panics", struct{ T panicking }{}, "error: .T : JSONSchema of schema.panicking panicked: no"},
