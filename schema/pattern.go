@@ -1,0 +1,82 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/pb33f/jsonschema/v6"
+)
+
+// Bounds of patterns that only the backtracking engine can take. Its clock ticks
+// every 100 ms, so a stopped match can last up to 150 ms.
+const (
+	backtrackBytes = 8 << 10 // longer strings fail the pattern unseen
+	backtrackTime  = 50 * time.Millisecond
+	backtrackTotal = 4 * backtrackTime // all such matches of one Explain together
+)
+
+// patterns compiles the patterns of one schema: RE2 where it can, else a
+// backtracking engine in ECMAScript mode under a clock.
+type patterns struct {
+	sealed bool // compilation is over; what comes now are values under "format": "regex"
+	slow   bool // some pattern backtracks
+
+	mu   sync.Mutex // one Explain at a time where patterns backtrack: they share left
+	left time.Duration
+}
+
+// compile is the engine's RegexpEngine.
+func (p *patterns) compile(expr string) (jsonschema.Regexp, error) {
+	if p.sealed {
+		return nil, nil // format is an annotation, and the value is not ours to compile
+	}
+	if len(expr) > MaxPattern {
+		return nil, fmt.Errorf("it has %d bytes; at most %d are accepted", len(expr), MaxPattern)
+	}
+	re, err := regexp.Compile(expr)
+	if err == nil {
+		return re, nil
+	}
+	alt, altErr := regexp2.Compile(expr, regexp2.ECMAScript|regexp2.Unicode)
+	if altErr != nil { // what only the older, non-Unicode grammar permits
+		alt, altErr = regexp2.Compile(expr, regexp2.ECMAScript)
+	}
+	if altErr != nil {
+		return nil, fmt.Errorf("neither RE2 (%v) nor ECMAScript (%v) can read it", err, altErr)
+	}
+	alt.MatchTimeout = backtrackTime
+	p.slow = true
+	return &backtracker{alt, p}, nil
+}
+
+// begin opens the time budget of one validation; the returned function closes it.
+func (p *patterns) begin() func() {
+	if !p.slow {
+		return func() {}
+	}
+	p.mu.Lock()
+	p.left = backtrackTotal
+	return p.mu.Unlock
+}
+
+type backtracker struct {
+	re *regexp2.Regexp
+	in *patterns
+}
+
+func (b *backtracker) String() string { return b.re.String() }
+
+// MatchString is false for a string that is too long and for a match that the
+// clock stopped: the safe reading of "not known".
+func (b *backtracker) MatchString(s string) bool {
+	if len(s) > backtrackBytes || b.in.left <= 0 {
+		return false
+	}
+	start := time.Now()
+	ok, err := b.re.MatchString(s)
+	b.in.left -= time.Since(start)
+	return ok && err == nil
+}
