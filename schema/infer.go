@@ -81,14 +81,11 @@ func ForType(t reflect.Type) ([]byte, error) {
 	if len(in.defs.members) > 0 {
 		out.raw("$defs", in.defs.bytes())
 	}
-	if b := out.bytes(); len(b) <= maxInferred {
+	if b := out.bytes(); len(b) <= MaxSchemaBytes {
 		return b, nil
 	}
-	return nil, fmt.Errorf("schema: the schema of %v is over %d bytes", t, maxInferred)
+	return nil, fmt.Errorf("schema: the schema of %v is over %d bytes", t, MaxSchemaBytes)
 }
-
-// maxInferred bounds the bytes of an inferred schema: the limit at which one is refused at registration.
-const maxInferred = 256 << 10
 
 // goPath says where in a Go type we are, in words an engineer finds again: pkg.Type.Field[].Field.
 type goPath struct {

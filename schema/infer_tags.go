@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +63,7 @@ func (c *tagSet) textKeywords(o *shape, at goPath, t reflect.Type) error {
 	if pattern == "" {
 		return nil
 	}
-	if err := checkPattern(pattern); err != nil {
+	if err := patternError(pattern); err != nil {
 		return at.errorf("the tag pattern does not compile: %w", err)
 	}
 	o.str("pattern", pattern)
@@ -162,8 +161,8 @@ func exactNumber(text string) *big.Rat {
 	return r
 }
 
-// checkPattern compiles a pattern as the schema's own compiler does.
-func checkPattern(pattern string) error {
-	_, err := regexp.Compile(pattern)
+// patternError reports why the schema compiler would refuse a pattern.
+func patternError(pattern string) error {
+	_, err := new(patterns).compile(pattern)
 	return err
 }

@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callgate/callgate/schema"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -137,8 +138,8 @@ func TestForType(t *testing.T) {
 		{"an interface with methods", struct{ E error }{}, "error: .E : the interface error does not say which type to bind"},
 		{"a map with another key", struct{ M map[int]bool }{}, "error: .M : a map needs a plain string key"},
 		{"JSON methods", struct{ B *big.Int }{}, "error: .B : big.Int has JSON methods of its own"},
-		{"JSON methods on a pointer receiver", odd{}, "error: schema.odd has JSON methods of its own"},
-		{"text one way only", struct{ T shouted }{}, "error: .T : schema.shouted marshals as text but binds as Go's default"},
+		{"JSON methods on a pointer receiver", odd{}, "error: schema_test.odd has JSON methods of its own"},
+		{"text one way only", struct{ T shouted }{}, "error: .T : schema_test.shouted marshals as text but binds as Go's default"},
 		{"v1's number", struct{ N json.Number }{}, "error: .N : encoding/json.Number binds from a string only"},
 		{"the option string", struct {
 			N int `json:"n,string"`
@@ -150,10 +151,10 @@ func TestForType(t *testing.T) {
 			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 			{Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 		})).Interface(), "error: conflict over JSON object name"},
-		{"a pointer to itself", struct{ P *loop }{}, "error: .P : *schema.loop points to nothing but pointers"},
-		{"a self-description that is no object", struct{ T untold }{}, "error: .T : JSONSchema of schema.untold is not a JSON object"},
-		{"a self-description that points outside itself", struct{ T pointing }{}, "error: .T : JSONSchema of schema.pointing uses $ref"},
-		{"a self-description that panics", struct{ T panicking }{}, "error: .T : JSONSchema of schema.panicking panicked: no"},
+		{"a pointer to itself", struct{ P *loop }{}, "error: .P : *schema_test.loop points to nothing but pointers"},
+		{"a self-description that is no object", struct{ T untold }{}, "error: .T : JSONSchema of schema_test.untold is not a JSON object"},
+		{"a self-description that points outside itself", struct{ T pointing }{}, "error: .T : JSONSchema of schema_test.pointing uses $ref"},
+		{"a self-description that panics", struct{ T panicking }{}, "error: .T : JSONSchema of schema_test.panicking panicked: no"},
 
 		{"minimum x", struct {
 			N int `minimum:"x"`
@@ -178,7 +179,7 @@ func TestForType(t *testing.T) {
 		}{}, `error: .S : the tag minLength:"-1" is not a count`},
 		{"an enum on an object", struct {
 			P point `enum:"a"`
-		}{}, `error: .P : the tag enum does not apply to schema.point`},
+		}{}, `error: .P : the tag enum does not apply to schema_test.point`},
 		{"an enum on any", struct {
 			A any `enum:"a"`
 		}{}, `error: .A : the tag enum does not apply to interface {}`},
@@ -205,7 +206,7 @@ func TestForType(t *testing.T) {
 		}{}, `error: .A : minItems and maxItems cannot change the length of [2]int8`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ForType(reflect.TypeOf(c.of))
+			got, err := schema.ForType(reflect.TypeOf(c.of))
 			if want, fails := strings.CutPrefix(c.want, "error: "); fails {
 				field, words, _ := strings.Cut(want, " : ")
 				if words == "" {
@@ -218,6 +219,9 @@ func TestForType(t *testing.T) {
 			}
 			if err != nil || string(got) != c.want {
 				t.Fatalf("got  %s, %v\nwant %s", got, err, c.want)
+			}
+			if _, err := schema.Compile(got); err != nil {
+				t.Errorf("it does not compile: %v", err)
 			}
 		})
 	}
@@ -254,7 +258,7 @@ func TestSharedTypesDoNotMultiply(t *testing.T) {
 	for range 10 { // as many paths as 2^10, if each were described
 		typ = reflect.StructOf([]reflect.StructField{{Name: "L", Type: typ}, {Name: "R", Type: reflect.SliceOf(typ)}})
 	}
-	got, err := ForType(typ)
+	got, err := schema.ForType(typ)
 	if err != nil || len(got) > 8<<10 {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
