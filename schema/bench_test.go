@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// shape is one kind of tool call, as agents send them all day.
-type shape struct {
+// argumentShape is one kind of tool call, as agents send them all day.
+type argumentShape struct {
 	name, schema, data string
 }
 
-func shapes() []shape {
+func shapes() []argumentShape {
 	var props, args []string
 	for i := range 30 {
 		switch i % 4 {
@@ -37,7 +37,7 @@ func shapes() []shape {
 	for i := range 12 {
 		nested = append(nested, fmt.Sprintf(`{"id":%d,"name":"item number %d","tags":["red","green","blue"],"size":{"w":%d,"h":2.5},"note":null,"kind":"leaf"}`, i, i, i))
 	}
-	return []shape{
+	return []argumentShape{
 		{"call45", `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1,"maximum":14},"unit":{"enum":["C","F"]}},"required":["city"],"additionalProperties":false}`,
 			`{"city":"Hangzhou","days":3,"unit":"C"      }`},
 		{"read_file", `{"type":"object","properties":{"path":{"type":"string","minLength":1},"offset":{"type":"integer","minimum":0},"limit":{"type":"integer","minimum":1,"maximum":2000}},"required":["path"],"additionalProperties":false}`,
@@ -51,7 +51,7 @@ func shapes() []shape {
 	}
 }
 
-func compileShape(tb testing.TB, s shape) *Schema {
+func compileShape(tb testing.TB, s argumentShape) *Schema {
 	tb.Helper()
 	sch, err := Compile([]byte(s.schema))
 	if err != nil {
@@ -102,16 +102,16 @@ func BenchmarkExplain(b *testing.B) {
 
 // BenchmarkRatio times both on the same bytes in turns, so that what else the
 // machine does hits both, and reports Check's time over json.Valid's for each
-// shape and, as xValid, their geometric mean. The goal is at most 1.
+// argumentShape and, as xValid, their geometric mean. The goal is at most 1.
 func BenchmarkRatio(b *testing.B) {
 	type pair struct {
-		shape
+		argumentShape
 		sch          *Schema
 		check, valid time.Duration
 	}
 	var all []pair
 	for _, s := range shapes() {
-		all = append(all, pair{shape: s, sch: compileShape(b, s)})
+		all = append(all, pair{argumentShape: s, sch: compileShape(b, s)})
 	}
 	for b.Loop() {
 		for i := range all {
