@@ -251,9 +251,10 @@ func (c *check) object(n *node, p *place, i, depth int) int {
 			}
 			*word |= bit
 			sub = n.props[at].n
-			if home && sub != nil {
+			switch {
+			case sub != nil && home:
 				inner = n.props[at].place
-			} else if !c.known(p, key, &inner) {
+			case sub == nil && !open.add(key) || !c.known(p, key, &inner): // nil: required, but not declared
 				return unsure
 			}
 		} else if !open.add(key) || !c.known(p, key, &inner) {

@@ -14,6 +14,7 @@ import (
 type maker struct {
 	bytes []byte
 	i     int
+	names []string
 }
 
 func (m *maker) pick(n int) int {
@@ -29,7 +30,10 @@ func (m *maker) of(list ...string) string { return list[m.pick(len(list))] }
 
 // The pools hold what two readers are likely to disagree about.
 func (m *maker) name() string {
-	return m.of(`"a"`, `"b"`, `"c"`, `"foo"`, `"Foo"`, `"FOO"`, `"é"`, `"É"`, `"k"`, "\"\u212a\"", `""`, `"\u0061"`, `"a/b~c"`, `"s"`, "\"\u017f\"")
+	if m.names == nil { // few, so that schema and value meet
+		m.names = [][]string{{`"a"`, `"b"`, `"c"`, `"foo"`}, {`"foo"`, `"Foo"`, `"FOO"`, `"a"`}, {`"é"`, `"É"`, `"a"`, `"A"`}, {`"k"`, "\"\u212a\"", `"a"`, `"\u0061"`}, {`"s"`, "\"\u017f\"", `""`, `"a/b~c"`}}[m.pick(5)]
+	}
+	return m.of(m.names...)
 }
 
 func (m *maker) number() string {
@@ -120,7 +124,7 @@ func (m *maker) schema(depth int) string {
 		case 3:
 			k, v = "type", m.of(`"object"`, `"string"`, `"integer"`, `"number"`, `"array"`, `"null"`, `"boolean"`, `["string","null"]`, `["integer","number"]`, `["object","array"]`)
 		case 4:
-			k, v = "required", m.of(`["a"]`, `["foo"]`, `["a","b"]`, `["é"]`, `[]`)
+			k, v = "required", m.of(`["a"]`, `["foo"]`, `["a","b"]`, `["é","k"]`, `[]`)
 		case 5:
 			k, v = "additionalProperties", m.of("false", "true", m.schema(depth-1))
 		case 6:
