@@ -264,6 +264,10 @@ func compileError(err error, doc any) error {
 	if errors.As(err, &meta) {
 		var failed *jsonschema.ValidationError
 		if errors.As(meta.Err, &failed) {
+			_, where, _ := strings.Cut(meta.URL, "#") // the root, or what a reference met below an unknown keyword
+			if sub, ok := lookup(doc, where); ok {
+				doc = sub
+			}
 			if vs := explain(nil, nil, doc, failed); len(vs) > 0 {
 				v := vs[len(vs)-1]
 				for _, w := range vs { // the deepest is the most precise
@@ -275,7 +279,7 @@ func compileError(err error, doc any) error {
 				if v.Closest != "" {
 					msg += "; did you mean " + oneLine(v.Closest) + "?"
 				}
-				return &CompileError{v.Path, msg}
+				return &CompileError{fragmentPointer(meta.URL) + v.Path, msg}
 			}
 		}
 	}
