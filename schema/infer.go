@@ -109,7 +109,7 @@ type inference struct {
 	loops    map[reflect.Type]bool // types other than structs that hold themselves
 	names    map[reflect.Type]string
 	defOrder []reflect.Type
-	defs     shape
+	defs     inferObject
 }
 
 // count notes how often each struct type is used and which other types hold themselves.
@@ -144,7 +144,7 @@ func (in *inference) count(t reflect.Type, open map[reflect.Type]bool) {
 }
 
 // describe returns the schema of t as it stands at one place: a reference where t is described elsewhere.
-func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
 	if onlyPointers(t) {
 		return nil, at.errorf("%v points to nothing but pointers", t)
 	}
@@ -152,7 +152,7 @@ func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*shape, err
 	if !shared || (t == in.root && at.at == "") {
 		return in.body(t, at, c)
 	}
-	o := new(shape)
+	o := new(inferObject)
 	if t == in.root {
 		o.str("$ref", "#")
 		return o, nil
@@ -191,7 +191,7 @@ func (in *inference) defName(t reflect.Type) string {
 }
 
 // body describes t itself.
-func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
 	if own, ok, err := ownSchema(t); err != nil {
 		return nil, at.errorf("%w", err)
 	} else if ok {
@@ -200,7 +200,7 @@ func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) 
 		}
 		return own, nil
 	}
-	o := new(shape)
+	o := new(inferObject)
 	if anyJSON(t) {
 		return o, nil
 	}
@@ -275,7 +275,7 @@ func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) 
 }
 
 // nullable describes a pointer: what it points to, or null.
-func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
 	elem := t
 	for elem.Kind() == reflect.Pointer {
 		elem = elem.Elem()
@@ -287,7 +287,7 @@ func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*shape, err
 	if o.admitNull() {
 		return o, nil
 	}
-	either := new(shape)
+	either := new(inferObject)
 	either.raw("anyOf", []byte(`[`+string(o.bytes())+`,{"type":"null"}]`))
 	return either, nil
 }
@@ -302,8 +302,8 @@ func onlyPointers(t reflect.Type) bool {
 }
 
 // list describes a slice or an array; bytes are base64 text.
-func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
-	o := new(shape)
+func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
+	o := new(inferObject)
 	if t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == "" {
 		o.str("type", "string")
 		o.str("contentEncoding", "base64")
@@ -334,12 +334,12 @@ func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*shape, error) 
 }
 
 // structure describes a struct.
-func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
+func (in *inference) structure(t reflect.Type, at goPath) (*inferObject, error) {
 	fields, rest, err := structFields(t)
 	if err != nil {
 		return nil, at.errorf("%w", err)
 	}
-	var props shape
+	var props inferObject
 	var required [][]byte
 	for _, f := range fields {
 		where := at.field(f.path)
@@ -366,7 +366,7 @@ func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
 			required = append(required, jsonString(f.name))
 		}
 	}
-	o := new(shape)
+	o := new(inferObject)
 	o.str("type", "object")
 	o.raw("properties", props.bytes())
 	if len(required) > 0 {
@@ -388,7 +388,7 @@ func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
 }
 
 // ownSchema is what the type's JSONSchema method says, checked.
-func ownSchema(t reflect.Type) (o *shape, ok bool, err error) {
+func ownSchema(t reflect.Type) (o *inferObject, ok bool, err error) {
 	type describer interface{ JSONSchema() []byte }
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer || !reflect.PointerTo(t).Implements(reflect.TypeFor[describer]()) {
 		return nil, false, nil
@@ -405,7 +405,7 @@ func ownSchema(t reflect.Type) (o *shape, ok bool, err error) {
 	if err := raw.Compact(); err != nil {
 		return nil, false, fmt.Errorf("JSONSchema of %v: %w", t, err)
 	}
-	o = new(shape)
+	o = new(inferObject)
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
 	dec.ReadToken()
 	for dec.PeekKind() != '}' {

@@ -270,7 +270,7 @@ func kindHas(name string, kind jsontext.Kind) bool {
 
 // judgeKind compares the types that the schema names with what the Go kind takes, then their parts.
 func (b *binding) judgeKind(k *bindKeywords, at string, t reflect.Type, path goPath) {
-	takes := kindsOf(t)
+	takes := goTakes(t)
 	if takes == nil {
 		b.fault(at, "%v (%v) has no JSON form to bind", path, t)
 		return
@@ -474,8 +474,8 @@ func isBytes(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == ""
 }
 
-// kindsOf lists the JSON types beside null that a type binds, nil for a type with no JSON form.
-func kindsOf(t reflect.Type) []string {
+// goTakes lists the JSON types beside null that a type binds, nil for a type with no JSON form.
+func goTakes(t reflect.Type) []string {
 	switch {
 	case t == reflect.TypeFor[time.Time](), methodsOf(t).unmarshalText, isBytes(t):
 		return []string{"string"}
