@@ -306,15 +306,17 @@ func (b *binding) judgeInteger(k *bindKeywords, at string, t reflect.Type, path 
 	}
 	lo, hi := integerRange(t)
 	wide := t.Bits() == 64 || t.Kind() == reflect.Int || t.Kind() == reflect.Uint
-	if low, ok := k.bound(k.Minimum, k.ExclusiveMinimum, 1); !ok {
-		return
-	} else if low == nil && (!wide || lo == "0") || low != nil && low.Cmp(exactNumber(lo)) < 0 {
-		b.fault(at, "the schema admits integers below %s, the least that %v (%v) holds: set minimum", lo, path, t)
+	low, lowKnown := k.bound(k.Minimum, k.ExclusiveMinimum, 1)
+	high, highKnown := k.bound(k.Maximum, k.ExclusiveMaximum, -1)
+	var past, missing []string
+	if lowKnown && (low == nil && (!wide || lo == "0") || low != nil && low.Cmp(exactNumber(lo)) < 0) {
+		past, missing = append(past, "below "+lo), append(missing, "minimum")
 	}
-	if high, ok := k.bound(k.Maximum, k.ExclusiveMaximum, -1); !ok {
-		return
-	} else if high == nil && !wide || high != nil && high.Cmp(exactNumber(hi)) > 0 {
-		b.fault(at, "the schema admits integers over %s, the most that %v (%v) holds: set maximum", hi, path, t)
+	if highKnown && (high == nil && !wide || high != nil && high.Cmp(exactNumber(hi)) > 0) {
+		past, missing = append(past, "over "+hi), append(missing, "maximum")
+	}
+	if past != nil {
+		b.fault(at, "the schema admits integers %s, which %v (%v) cannot hold: set %s", strings.Join(past, " and "), path, t, strings.Join(missing, " and "))
 	}
 }
 
