@@ -3,8 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"math/big"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 
 	"github.com/pb33f/jsonschema/v6"
@@ -92,11 +90,6 @@ type enum struct {
 	texts   []string
 	set     map[string]bool // texts, if they are many
 	numbers []decimal
-}
-
-type textPattern struct {
-	run *classRun // a cheaper form of re, if there is one
-	re  *regexp.Regexp
 }
 
 type builder struct {
@@ -475,62 +468,4 @@ func rootOr(path string) string {
 		return "(root)"
 	}
 	return path
-}
-
-func patternOf(re jsonschema.Regexp) (textPattern, bool) {
-	r, ok := re.(*regexp.Regexp)
-	if !ok {
-		return textPattern{}, false // it backtracks: only under the engine's clock
-	}
-	return textPattern{classRunOf(r.String()), r}, true
-}
-
-// classRun is ^[class]*$ over ASCII with bounds on the length: most patterns of
-// real tools are of this form, and no engine is needed to match it.
-type classRun struct {
-	ok       [256]bool
-	min, max int // max -1: none
-}
-
-func classRunOf(expr string) *classRun {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil || re.Op != syntax.OpConcat || len(re.Sub) != 3 || re.Sub[0].Op != syntax.OpBeginText || re.Sub[2].Op != syntax.OpEndText {
-		return nil
-	}
-	c := &classRun{max: -1}
-	body := re.Sub[1]
-	switch body.Op {
-	case syntax.OpPlus:
-		c.min = 1
-	case syntax.OpStar:
-	case syntax.OpRepeat:
-		c.min, c.max = body.Min, body.Max
-	default:
-		return nil
-	}
-	if len(body.Sub) != 1 || body.Sub[0].Op != syntax.OpCharClass {
-		return nil
-	}
-	set := body.Sub[0].Rune
-	for i := 0; i+1 < len(set); i += 2 {
-		if set[i+1] > 127 {
-			return nil
-		}
-		for r := set[i]; r <= set[i+1]; r++ {
-			c.ok[r] = true
-		}
-	}
-	return c
-}
-
-func (c *classRun) match(text []byte) bool {
-	if len(text) < c.min || c.max >= 0 && len(text) > c.max {
-		return false
-	}
-	for _, b := range text {
-		if !c.ok[b] {
-			return false
-		}
-	}
-	return true
 }
