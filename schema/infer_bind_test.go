@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -113,6 +114,45 @@ func TestBindIntegers(t *testing.T) {
 	}
 	if err := schema.Bind([]byte(`{}`), bound{}); err == nil {
 		t.Error("a value that is no pointer was bound to")
+	}
+}
+
+func TestBindViolation(t *testing.T) {
+	type bound struct {
+		N int8       `json:"n"`
+		P *uint64    `json:"p"`
+		F float32    `json:"f"`
+		T time.Time  `json:"t"`
+		B []byte     `json:"b"`
+		A [4]byte    `json:"a"`
+		L [2]int     `json:"l"`
+		I netip.Addr `json:"i"`
+		S struct {
+			B bool `json:"b"`
+		} `json:"s"`
+	}
+	for _, c := range []struct{ args, want string }{
+		{`{"n":300}`, "/n: must be an integer from -128 to 127, got 300"},
+		{`{"n":1.5}`, "/n: must be an integer from -128 to 127, got 1.5"},
+		{`{"n":"1"}`, "/n: must be an integer from -128 to 127, got a string"},
+		{`{"p":-1}`, "/p: must be an integer from 0 to 18446744073709551615, got -1"},
+		{`{"f":1e39}`, "/f: must be a number within 32-bit floating point, got 1e39"},
+		{`{"t":"today"}`, "/t: must be a moment as in RFC 3339, such as 2006-01-02T15:04:05Z, got a string"},
+		{`{"b":"!"}`, "/b: must be base64 text, got a string"},
+		{`{"a":""}`, "/a: must be base64 text of 4 bytes, got a string"},
+		{`{"l":[1]}`, "/l: must be an array of 2, got an array"},
+		{`{"i":"here"}`, `/i: must be a string, got a string: ParseAddr("here"): unable to parse IP`},
+		{`{"s":[]}`, "/s: must be an object, got an array"},
+		{`{"s":{"b":1}}`, "/s/b: must be a boolean, got a number"},
+	} {
+		err := schema.Bind([]byte(c.args), new(bound))
+		v, ok := schema.BindViolation(err)
+		if !ok || v.String() != c.want || v.Keyword != "bind" {
+			t.Errorf("%s\ngot  %v\nwant %s\nfrom %v", c.args, v, c.want, err)
+		}
+	}
+	if v, ok := schema.BindViolation(errors.New("other")); ok {
+		t.Errorf("%v from an error of another kind", v)
 	}
 }
 

@@ -155,6 +155,7 @@ func TestBinds(t *testing.T) {
 		{"s", `{"oneOf":[{"type":["string","integer"]},{"type":"integer"}]}`, ""},
 		{"s", `{"anyOf":[{"type":"string"},{"type":"integer"}],"type":"string"}`, ""},
 		{"s", `{"allOf":[{"type":"integer"}]}`, ""}, // unsure
+		{"s", `{"$id":"http://x/y","$ref":"#/$defs/number"}`, ""},
 		{"s", `{"type":["string","integer"],"not":{"type":"integer"}}`, ""},
 		{"s", `{"type":["string","integer"],"if":true,"then":{"type":"string"}}`, ""},
 	} {
@@ -208,6 +209,17 @@ func TestBindsAtTheRoot(t *testing.T) {
 				t.Errorf("got %v\nwant %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestBindsTellsSixteenFaults(t *testing.T) {
+	text := `{"properties":{"s":true`
+	for i := range 40 {
+		text += fmt.Sprintf(`,"no%d":{}`, i)
+	}
+	err := schema.Binds(reflect.TypeFor[bindArgs](), []byte(text+"}}"))
+	if n := len(strings.Split(err.Error(), "\n")); n != 16 {
+		t.Errorf("%d faults in one error", n)
 	}
 }
 
