@@ -64,7 +64,7 @@ func describe(op, name string, err error) error {
 	case escaped(err):
 		e.Err, e.Reason, e.Fix = ErrEscape, "the path leads outside the workspace", "use a path inside it"
 	case errors.Is(err, syscall.ENOTDIR):
-		e.Err, e.Reason, e.Fix = ErrNotDir, "a part of the path before the last is a file, not a directory", "check the path"
+		e.Err, e.Reason, e.Fix = ErrNotDir, "the path, or a part of it, is not a directory", "check which part is a file"
 	case errors.Is(err, fs.ErrNotExist):
 		e.Err, e.Reason, e.Fix = fs.ErrNotExist, "no such file or directory", "check the spelling or list the directory"
 	case errors.Is(err, fs.ErrPermission):

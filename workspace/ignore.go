@@ -91,7 +91,7 @@ func (w *Workspace) rulesAbove(rel string) (s ruleset, ignored bool, err error) 
 	dir := "."
 	parts := strings.Split(rel, "/")
 	for i, name := range parts {
-		at, err := w.root.OpenRoot(dir)
+		at, err := w.root.OpenRoot(asDir(dir))
 		if err != nil {
 			return nil, false, err
 		}

@@ -103,7 +103,7 @@ func (w *Workspace) Walk(ctx context.Context, opts WalkOptions) iter.Seq2[Entry,
 			yield(first, nil)
 			return
 		}
-		at, err := w.root.OpenRoot(real)
+		at, err := w.root.OpenRoot(asDir(real))
 		if err != nil {
 			yield(first, describe("list", start, err))
 			return
@@ -157,7 +157,7 @@ func (v *walker) dir(at *os.Root, d Entry, above ruleset) bool {
 		if !e.IsDir() || excluded && v.opts.Ignored != IncludeIgnored || v.opts.Enter != nil && !v.opts.Enter(e) {
 			continue
 		}
-		sub, err := at.OpenRoot(name)
+		sub, err := at.OpenRoot(asDir(name))
 		if err != nil {
 			if !v.yield(e, describe("list", e.Path, err)) {
 				return false
@@ -173,9 +173,12 @@ func (v *walker) dir(at *os.Root, d Entry, above ruleset) bool {
 	return true
 }
 
+// asDir makes os.Root open name as a directory or not at all. Root.OpenRoot would open a pipe and wait for its writer.
+func asDir(name string) string { return name + "/." }
+
 // readDir lists a directory of the root in the byte order of the names.
 func readDir(root *os.Root, name string) ([]fs.DirEntry, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|openNoWait, 0)
+	f, err := root.Open(asDir(name))
 	if err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func (w *Workspace) digest(real string) (sum [sha256.Size]byte, err error) {
 
 // syncDir makes a rename durable. Some platforms cannot sync a directory, and the content is whole either way.
 func (w *Workspace) syncDir(dir string) {
-	if d, err := w.root.OpenFile(dir, os.O_RDONLY|openNoWait, 0); err == nil {
+	if d, err := w.root.Open(asDir(dir)); err == nil {
 		d.Sync()
 		d.Close()
 	}
