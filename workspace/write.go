@@ -62,6 +62,9 @@ func (w *Workspace) replace(real string, data []byte, opts WriteOptions) error {
 	}
 	dir := path.Dir(real)
 	if !exists {
+		if opts.IfDigest != ([sha256.Size]byte{}) {
+			return errRemoved(err)
+		}
 		if err := w.root.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -121,7 +124,7 @@ func (w *Workspace) commit(temp, real string, opts WriteOptions) error {
 	if opts.IfDigest != ([sha256.Size]byte{}) {
 		now, err := w.digest(real)
 		if errors.Is(err, fs.ErrNotExist) {
-			return &Error{Reason: "the file was removed since it was read", Fix: "check what happened to it, then create it anew", Err: ErrConflict, Cause: err}
+			return errRemoved(err)
 		} else if err != nil {
 			return err
 		}
@@ -130,6 +133,10 @@ func (w *Workspace) commit(temp, real string, opts WriteOptions) error {
 		}
 	}
 	return w.root.Rename(temp, real)
+}
+
+func errRemoved(cause error) error {
+	return &Error{Reason: "the file was removed since it was read", Fix: "check what happened to it, then create it anew", Err: ErrConflict, Cause: cause}
 }
 
 func (w *Workspace) digest(real string) (sum [sha256.Size]byte, err error) {
