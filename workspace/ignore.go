@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -50,11 +51,16 @@ func (s ruleset) ignored(rel string, isDir bool) bool {
 	return false
 }
 
-// enter adds the rules of directory rel, whose open root is at. A repository inside the workspace adds its own exclude file.
-func (s ruleset) enter(at *os.Root, rel string, fold bool) ruleset {
+// enter adds the rules of directory rel, whose open root is at and whose listing is entries. A repository inside the
+// workspace adds its own exclude file.
+func (s ruleset) enter(at *os.Root, rel string, entries []fs.DirEntry, fold bool) ruleset {
 	out := s[:len(s):len(s)]
-	for _, name := range []string{".git/info/exclude", ".gitignore"} {
-		if text := readIgnore(at, name); text != "" {
+	for _, f := range []struct{ entry, file string }{{".git", ".git/info/exclude"}, {".gitignore", ".gitignore"}} {
+		_, listed := slices.BinarySearchFunc(entries, f.entry, func(e fs.DirEntry, name string) int { return strings.Compare(e.Name(), name) })
+		if !listed {
+			continue
+		}
+		if text := readIgnore(at, f.file); text != "" {
 			out = append(out, parseRules(rel, text, fold))
 		}
 	}
@@ -95,7 +101,10 @@ func (w *Workspace) rulesAbove(rel string) (s ruleset, ignored bool, err error) 
 		if err != nil {
 			return nil, false, err
 		}
-		s = s.enter(at, dir, w.fold)
+		entries, err := readDir(at, ".")
+		if err == nil {
+			s = s.enter(at, dir, entries, w.fold)
+		}
 		at.Close()
 		dir = path.Join(dir, name)
 		isDir := i < len(parts)-1

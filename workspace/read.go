@@ -13,11 +13,21 @@ const DefaultReadLimit = 64 << 20
 // Open opens a regular file for reading. Directories ([ErrIsDir]), pipes, devices and sockets ([ErrNotRegular]) are refused
 // at once: the name is looked at before it is opened, opening never waits, and what was opened is looked at again.
 func (w *Workspace) Open(name string) (*os.File, error) {
-	real, err := w.locate("read", name)
+	rel, err := w.rel("read", name)
 	if err != nil {
 		return nil, err
 	}
-	f, err := w.openRegular(real, os.O_RDONLY)
+	// os.Root follows relative links itself, with fewer steps than follow; only an absolute one needs it.
+	f, err := w.openRegular(rel, os.O_RDONLY)
+	if _, refused := err.(*Error); err != nil && !refused {
+		real, followErr := w.follow(rel)
+		if followErr != nil {
+			return nil, describe("read", name, followErr)
+		}
+		if real != rel {
+			f, err = w.openRegular(real, os.O_RDONLY)
+		}
+	}
 	return f, describe("read", name, named(err, "read", name))
 }
 

@@ -135,7 +135,7 @@ func (v *walker) dir(at *os.Root, d Entry, above ruleset) bool {
 	if err != nil && !v.yield(d, describe("list", d.Path, err)) {
 		return false
 	}
-	here := above.enter(at, d.real, v.w.fold)
+	here := above.enter(at, d.real, entries, v.w.fold)
 	for _, de := range entries {
 		name := de.Name()
 		if _, own := ownName(name); name == ".git" || own != "" {
