@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -42,12 +43,16 @@ func Func[In, Out any](spec Spec, fn func(context.Context, In) (Out, error)) (To
 		}
 		encode = structured[Out]
 	}
+	pool := sync.Pool{New: func() any { return new(In) }}
 	return Tool{Spec: spec, Handler: func(ctx context.Context, call Call) (Result, error) {
-		var args In
-		if err := schema.Bind(call.Arguments, &args); err != nil {
+		args := pool.Get().(*In)
+		if err := schema.Bind(call.Arguments, args); err != nil {
 			return Result{}, unbindable(err)
 		}
-		v, err := fn(ctx, args)
+		in := *args // fn gets a copy; what it points to is its own
+		*args = *new(In)
+		pool.Put(args)
+		v, err := fn(ctx, in)
 		if err != nil {
 			// What fn returns beside an error counts if it says so itself.
 			if r, ok := any(v).(Result); ok {
