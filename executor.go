@@ -29,6 +29,9 @@ type Executor interface {
 
 // An Outcome is what became of a call that was handed to an [Executor].
 type Outcome struct {
+	// Result answers the call; its State says what is known about the effect.
+	// One without a State is no answer: the call is then answered with
+	// [OutcomeUnknown].
 	Result Result
 	Err    *Error // the failure, with the cause and the stack for the operator
 	// Returned, if not nil, says that the call was answered while its handler

@@ -67,7 +67,7 @@ func (c *Catalog) step(call Call) Step {
 		if repaired, notes, ok := e.input.Repair(s.Call.Arguments, e.Repair); ok {
 			s.Call.Arguments, violations = repaired, nil
 			for _, n := range notes {
-				s.Repaired = append(s.Repaired, n.String())
+				s.Repaired = append(s.Repaired, n.Message)
 			}
 		}
 	}

@@ -66,13 +66,13 @@ func ForType(t reflect.Type) ([]byte, error) {
 	in := inference{root: t, uses: map[reflect.Type]int{}, loops: map[reflect.Type]bool{}, names: map[reflect.Type]string{}}
 	in.count(t, map[reflect.Type]bool{})
 	where := goPath{typ: t}
-	out, err := in.describe(t, where, &constraints{})
+	out, err := in.describe(t, where, &tagSet{})
 	if err != nil {
 		return nil, err
 	}
 	for i := 0; i < len(in.defOrder); i++ { // describing one may add others
 		d := in.defOrder[i]
-		body, err := in.body(d, goPath{typ: d}, &constraints{})
+		body, err := in.body(d, goPath{typ: d}, &tagSet{})
 		if err != nil {
 			return nil, err
 		}
@@ -81,14 +81,11 @@ func ForType(t reflect.Type) ([]byte, error) {
 	if len(in.defs.members) > 0 {
 		out.raw("$defs", in.defs.bytes())
 	}
-	if b := out.bytes(); len(b) <= maxInferred {
+	if b := out.bytes(); len(b) <= MaxSchemaBytes {
 		return b, nil
 	}
-	return nil, fmt.Errorf("schema: the schema of %v is over %d bytes", t, maxInferred)
+	return nil, fmt.Errorf("schema: the schema of %v is over %d bytes", t, MaxSchemaBytes)
 }
-
-// maxInferred bounds the bytes of an inferred schema: the limit at which one is refused at registration.
-const maxInferred = 256 << 10
 
 // goPath says where in a Go type we are, in words an engineer finds again: pkg.Type.Field[].Field.
 type goPath struct {
@@ -112,7 +109,7 @@ type inference struct {
 	loops    map[reflect.Type]bool // types other than structs that hold themselves
 	names    map[reflect.Type]string
 	defOrder []reflect.Type
-	defs     object
+	defs     shape
 }
 
 // count notes how often each struct type is used and which other types hold themselves.
@@ -147,12 +144,15 @@ func (in *inference) count(t reflect.Type, open map[reflect.Type]bool) {
 }
 
 // describe returns the schema of t as it stands at one place: a reference where t is described elsewhere.
-func (in *inference) describe(t reflect.Type, at goPath, c *constraints) (*object, error) {
+func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+	if onlyPointers(t) {
+		return nil, at.errorf("%v points to nothing but pointers", t)
+	}
 	shared := in.uses[t] > 1 || in.loops[t]
 	if !shared || (t == in.root && at.at == "") {
 		return in.body(t, at, c)
 	}
-	o := new(object)
+	o := new(shape)
 	if t == in.root {
 		o.str("$ref", "#")
 		return o, nil
@@ -191,7 +191,7 @@ func (in *inference) defName(t reflect.Type) string {
 }
 
 // body describes t itself.
-func (in *inference) body(t reflect.Type, at goPath, c *constraints) (*object, error) {
+func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
 	if own, ok, err := ownSchema(t); err != nil {
 		return nil, at.errorf("%w", err)
 	} else if ok {
@@ -200,7 +200,7 @@ func (in *inference) body(t reflect.Type, at goPath, c *constraints) (*object, e
 		}
 		return own, nil
 	}
-	o := new(object)
+	o := new(shape)
 	if anyJSON(t) {
 		return o, nil
 	}
@@ -275,13 +275,10 @@ func (in *inference) body(t reflect.Type, at goPath, c *constraints) (*object, e
 }
 
 // nullable describes a pointer: what it points to, or null.
-func (in *inference) nullable(t reflect.Type, at goPath, c *constraints) (*object, error) {
+func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
 	elem := t
-	for seen := map[reflect.Type]bool{}; elem.Kind() == reflect.Pointer; elem = elem.Elem() {
-		if seen[elem] {
-			return nil, at.errorf("%v points to nothing but pointers", t)
-		}
-		seen[elem] = true
+	for elem.Kind() == reflect.Pointer {
+		elem = elem.Elem()
 	}
 	o, err := in.describe(elem, at, c)
 	if err != nil {
@@ -290,14 +287,23 @@ func (in *inference) nullable(t reflect.Type, at goPath, c *constraints) (*objec
 	if o.admitNull() {
 		return o, nil
 	}
-	either := new(object)
+	either := new(shape)
 	either.raw("anyOf", []byte(`[`+string(o.bytes())+`,{"type":"null"}]`))
 	return either, nil
 }
 
+// onlyPointers reports whether a chain of pointers never ends.
+func onlyPointers(t reflect.Type) bool {
+	seen := map[reflect.Type]bool{}
+	for ; t.Kind() == reflect.Pointer && !seen[t]; t = t.Elem() {
+		seen[t] = true
+	}
+	return t.Kind() == reflect.Pointer
+}
+
 // list describes a slice or an array; bytes are base64 text.
-func (in *inference) list(t reflect.Type, at goPath, c *constraints) (*object, error) {
-	o := new(object)
+func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+	o := new(shape)
 	if t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == "" {
 		o.str("type", "string")
 		o.str("contentEncoding", "base64")
@@ -328,19 +334,22 @@ func (in *inference) list(t reflect.Type, at goPath, c *constraints) (*object, e
 }
 
 // structure describes a struct.
-func (in *inference) structure(t reflect.Type, at goPath) (*object, error) {
+func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
 	fields, rest, err := structFields(t)
 	if err != nil {
 		return nil, at.errorf("%w", err)
 	}
-	var props object
+	var props shape
 	var required [][]byte
 	for _, f := range fields {
 		where := at.field(f.path)
 		if f.unsettable {
 			return nil, where.errorf("it is promoted from a pointer to an unexported type, which cannot be set")
 		}
-		fc, err := readConstraints(f.tag, where)
+		if f.quoted {
+			return nil, where.errorf("the json option string is not supported: numbers stay exact without it")
+		}
+		fc, err := readTags(f.tag, where)
 		if err != nil {
 			return nil, err
 		}
@@ -354,10 +363,10 @@ func (in *inference) structure(t reflect.Type, at goPath) (*object, error) {
 		o.describeWith(f.tag.Get("description"))
 		props.raw(f.name, o.bytes())
 		if !f.optional() {
-			required = append(required, tagQuote(f.name))
+			required = append(required, jsonString(f.name))
 		}
 	}
-	o := new(object)
+	o := new(shape)
 	o.str("type", "object")
 	o.raw("properties", props.bytes())
 	if len(required) > 0 {
@@ -367,7 +376,7 @@ func (in *inference) structure(t reflect.Type, at goPath) (*object, error) {
 	case rest == nil:
 		o.raw("additionalProperties", []byte("false"))
 	case rest.typ.Kind() == reflect.Map:
-		elem, err := in.describe(rest.typ.Elem(), at.field(rest.path).element(), &constraints{})
+		elem, err := in.describe(rest.typ.Elem(), at.field(rest.path).element(), &tagSet{})
 		if err != nil {
 			return nil, err
 		}
@@ -379,7 +388,7 @@ func (in *inference) structure(t reflect.Type, at goPath) (*object, error) {
 }
 
 // ownSchema is what the type's JSONSchema method says, checked.
-func ownSchema(t reflect.Type) (o *object, ok bool, err error) {
+func ownSchema(t reflect.Type) (o *shape, ok bool, err error) {
 	type describer interface{ JSONSchema() []byte }
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer || !reflect.PointerTo(t).Implements(reflect.TypeFor[describer]()) {
 		return nil, false, nil
@@ -396,7 +405,7 @@ func ownSchema(t reflect.Type) (o *object, ok bool, err error) {
 	if err := raw.Compact(); err != nil {
 		return nil, false, fmt.Errorf("JSONSchema of %v: %w", t, err)
 	}
-	o = new(object)
+	o = new(shape)
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
 	dec.ReadToken()
 	for dec.PeekKind() != '}' {
