@@ -42,7 +42,7 @@ func TestEnginesAgree(t *testing.T) {
 // Every peer takes the small call to the handler with the same values.
 func TestPeersRun(t *testing.T) {
 	for _, p := range Peers() {
-		a, ran, err := call(t.Context(), p, commandSchema, "run_command", SmallArgs)
+		a, ran, err := call(t.Context(), p, commandSchema, Call{Name: "run_command", Args: SmallArgs})
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -59,7 +59,7 @@ func TestPeersRun(t *testing.T) {
 func TestPeersCheck(t *testing.T) {
 	for _, p := range Peers() {
 		runs := func(args string) bool {
-			_, ran, err := call(t.Context(), p, commandSchema, "run_command", args)
+			_, ran, err := call(t.Context(), p, commandSchema, Call{Name: "run_command", Args: args})
 			if err != nil {
 				t.Errorf("%s: %v", p.Name, err)
 			}

@@ -67,6 +67,7 @@ func Facts(ctx context.Context) []Fact {
 		{"arguments cut off in a number: `…\"timeout_ms\":6`", func(ctx context.Context, p Peer) string {
 			return ranWith(ctx, p, openSchema, `{"command":"ls","timeout_ms":6`)
 		}},
+		{"whole arguments, and the provider says that it cut the turn", askCut},
 		{"a schema that does not compile", askBroken},
 		{"a tool that does not exist, one letter off", askUnknown},
 		{"a panic in a handler", askPanic},
@@ -93,14 +94,14 @@ func recorder(schema string, ran *[]Command) Tool {
 
 // call opens p with one recording tool and makes one call. The error is that of
 // opening.
-func call(ctx context.Context, p Peer, schema, name, args string) (Answer, []Command, error) {
+func call(ctx context.Context, p Peer, schema string, c Call) (Answer, []Command, error) {
 	var ran []Command
 	s, err := p.Open(recorder(schema, &ran))
 	if err != nil {
 		return Answer{}, nil, err
 	}
 	defer s.Close()
-	a := s.Ask(ctx, Call{name, args})
+	a := s.Ask(ctx, c)
 	return a, ran, nil
 }
 
@@ -112,11 +113,15 @@ func refusal(a Answer) string {
 	case a.Failed:
 		return "refused"
 	}
-	return "not run, and no failure reported"
+	return "not run, no result"
 }
 
 func ranWith(ctx context.Context, p Peer, schema, args string) string {
-	a, ran, err := call(ctx, p, schema, "run_command", args)
+	return outcome(ctx, p, schema, Call{Name: "run_command", Args: args})
+}
+
+func outcome(ctx context.Context, p Peer, schema string, c Call) string {
+	a, ran, err := call(ctx, p, schema, c)
 	switch {
 	case err != nil:
 		return "does not open"
@@ -129,7 +134,7 @@ func ranWith(ctx context.Context, p Peer, schema, args string) string {
 }
 
 func askThree(ctx context.Context, p Peer) string {
-	a, ran, err := call(ctx, p, closedSchema, "run_command", invalidArgs)
+	a, ran, err := call(ctx, p, closedSchema, Call{Name: "run_command", Args: invalidArgs})
 	if err != nil {
 		return "does not open"
 	}
@@ -156,7 +161,7 @@ func named(text string) int {
 }
 
 func askExact(ctx context.Context, p Peer) string {
-	a, ran, err := call(ctx, p, openSchema, "run_command", fmt.Sprintf(`{"command":"ls","timeout_ms":%d}`, exact))
+	a, ran, err := call(ctx, p, openSchema, Call{Name: "run_command", Args: fmt.Sprintf(`{"command":"ls","timeout_ms":%d}`, exact)})
 	switch {
 	case err != nil:
 		return "does not open"
@@ -168,11 +173,18 @@ func askExact(ctx context.Context, p Peer) string {
 	return fmt.Sprintf("arrives as %d", ran[0].TimeoutMS)
 }
 
+func askCut(ctx context.Context, p Peer) string {
+	if !p.Turns {
+		return "sees no turns"
+	}
+	return outcome(ctx, p, openSchema, Call{Name: "run_command", Args: `{"command":"ls"}`, Cut: true})
+}
+
 func askBroken(ctx context.Context, p Peer) string {
 	if strings.HasPrefix(p.Name, "fantasy") {
 		return "takes no schema"
 	}
-	a, ran, err := call(ctx, p, brokenSchema, "run_command", `{"command":"ls","timeout_ms":60000}`)
+	a, ran, err := call(ctx, p, brokenSchema, Call{Name: "run_command", Args: `{"command":"ls","timeout_ms":60000}`})
 	switch {
 	case err != nil:
 		return "tool refused"
@@ -183,7 +195,7 @@ func askBroken(ctx context.Context, p Peer) string {
 }
 
 func askUnknown(ctx context.Context, p Peer) string {
-	a, _, err := call(ctx, p, openSchema, "run_comand", `{"command":"ls"}`)
+	a, _, err := call(ctx, p, openSchema, Call{Name: "run_comand", Args: `{"command":"ls"}`})
 	if err != nil {
 		return "does not open"
 	}
@@ -199,8 +211,8 @@ func askUnknown(ctx context.Context, p Peer) string {
 }
 
 func askOrder(ctx context.Context, p Peer) string {
-	if !p.Batches {
-		return "no batches"
+	if !p.Turns {
+		return "sees no turns"
 	}
 	second := make(chan struct{})
 	s, err := p.Open(Tool{Name: "run_command", Schema: openSchema, Run: func(ctx context.Context, c Command) (string, error) {
@@ -220,7 +232,7 @@ func askOrder(ctx context.Context, p Peer) string {
 		return "does not open"
 	}
 	defer s.Close()
-	answers := s.Batch([]Call{{"run_command", `{"command":"first"}`}, {"run_command", `{"command":"second"}`}})(ctx)
+	answers := s.Batch([]Call{{Name: "run_command", Args: `{"command":"first"}`}, {Name: "run_command", Args: `{"command":"second"}`}})(ctx)
 	if len(answers) != 2 {
 		return fmt.Sprintf("%d results", len(answers))
 	}
@@ -260,7 +272,7 @@ func panicIn(p Peer) string {
 	if err != nil {
 		return "does not open"
 	}
-	a := s.Ask(context.Background(), Call{"run_command", `{"command":"ls"}`})
+	a := s.Ask(context.Background(), Call{Name: "run_command", Args: `{"command":"ls"}`})
 	text, how := a.Text, "a failed result"
 	if a.Err != nil {
 		text, how = a.Err.Error(), "an error to the program"

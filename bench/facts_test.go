@@ -16,6 +16,8 @@ func TestFacts(t *testing.T) {
 		kept = "runs `ls`"
 		no   = "refused"
 		err  = "refused, error to the program"
+
+		turns = "sees no turns"
 	)
 	want := []struct {
 		about string // the start of the question
@@ -27,12 +29,13 @@ func TestFacts(t *testing.T) {
 		{"`COMMAND` after `command`, schema open", "", []string{kept, kept, lost, lost, lost, lost}},
 		{"`COMMAND` after `command`, `additional", "", []string{no, no, lost, no, lost, lost}},
 		{"9007199254740993", "", []string{"arrives as 9007199254740992", "arrives as 9007199254740992", "exact", "exact", "exact", "exact"}},
-		{"`null`", "", []string{no, no, "runs ``", no, "runs ``", "runs ``"}},
+		{"`null`", "", []string{"runs ``", "runs ``", "runs ``", "runs ``", "runs ``", no}},
 		{"arguments cut off", "", []string{err, no, err, err, no, "runs `ls` with 6"}},
+		{"whole arguments", "", []string{turns, turns, turns, turns, turns, "not run, no result"}},
 		{"a schema that does not", "", []string{"tool refused", "tool refused", "runs unchecked", "runs unchecked", "takes no schema", "takes no schema"}},
 		{"a tool that does not", "", []string{err, err, err, err, err, "refused, names the tool that is there"}},
 		{"a panic", "", []string{"the process ends", "the process ends", "the process ends", "an error to the program", "the process ends", "a failed result with the stack in it"}},
-		{"two calls", "", []string{"no batches", "no batches", "no batches", "no batches", "no batches", "of completion"}},
+		{"two calls", "", []string{turns, turns, turns, turns, turns, "of the calls"}},
 	}
 	names := strings.Split(want[0].peers, ", ")
 	got := Facts(t.Context())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"charm.land/fantasy"
 )
@@ -52,7 +53,11 @@ func openFantasyAgent(tools ...Tool) (*Session, error) {
 		for i, c := range calls {
 			parts = append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeToolCall, ID: fmt.Sprintf("call_%d", i), ToolCallName: c.Name, ToolCallInput: c.Args})
 		}
-		parts = append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeFinish, FinishReason: fantasy.FinishReasonToolCalls})
+		finish := fantasy.FinishReasonToolCalls
+		if slices.ContainsFunc(calls, func(c Call) bool { return c.Cut }) {
+			finish = fantasy.FinishReasonLength
+		}
+		parts = append(parts, fantasy.StreamPart{Type: fantasy.StreamPartTypeFinish, FinishReason: finish})
 		agent := fantasy.NewAgent(scriptedModel{parts}, fantasy.WithTools(made...), fantasy.WithStopConditions(fantasy.StepCountIs(1)))
 		return func(ctx context.Context) []Answer {
 			res, err := agent.Stream(ctx, fantasy.AgentStreamCall{Prompt: "go"})
@@ -71,8 +76,8 @@ func openFantasyAgent(tools ...Tool) (*Session, error) {
 			run := batch([]Call{c})
 			return func(ctx context.Context) Answer {
 				answers := run(ctx)
-				if len(answers) != 1 {
-					return Answer{Err: fmt.Errorf("%d results for one call", len(answers))}
+				if len(answers) == 0 {
+					return Answer{} // a cut turn is recorded and not answered
 				}
 				return answers[0]
 			}

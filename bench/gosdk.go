@@ -86,7 +86,7 @@ func openGoSDKHandler(tools ...Tool) (*Session, error) {
 		return nil, err
 	}
 	// One call of a tool that does not exist brings a session into the hand.
-	s.Ask(context.Background(), Call{"absent", "{}"})
+	s.Ask(context.Background(), Call{Name: "absent", Args: "{}"})
 	if handler == nil {
 		s.Close()
 		return nil, errors.New("go-sdk: no call came by")

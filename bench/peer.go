@@ -22,9 +22,9 @@ type Peer struct {
 	Checks string
 	// Path says which way of the library this is.
 	Path string
-	// Batches reports whether the library itself carries several calls of a
-	// turn. For the others a batch is one goroutine a call.
-	Batches bool
+	// Turns reports whether the library itself sees a model's turn: its calls
+	// together, and how it ended. For the others a batch is one goroutine a call.
+	Turns bool
 	// Timed reports whether the peer stands in the dispatch benchmarks. The
 	// facts ask all of them.
 	Timed bool
@@ -32,7 +32,12 @@ type Peer struct {
 }
 
 // A Call is a model's call as a provider delivers it.
-type Call struct{ Name, Args string }
+type Call struct {
+	Name, Args string
+	// Cut says that the provider ended the turn at its output limit. Only peers
+	// that see turns can be told.
+	Cut bool
+}
 
 // An Answer is what a peer made of a call. Text is what the model would read;
 // Failed says that the model is told of a failure; Err is an error that reached
@@ -48,7 +53,7 @@ type Session struct {
 	// Prepare makes the wire form of a call; what it returns carries it, any
 	// number of times.
 	Prepare func(Call) func(context.Context) Answer
-	// PrepareBatch does so for the calls of one turn. Nil: see [Peer.Batches].
+	// PrepareBatch does so for the calls of one turn. Nil: see [Peer.Turns].
 	PrepareBatch func([]Call) func(context.Context) []Answer
 	Close        func()
 }
@@ -84,6 +89,6 @@ func Peers() []Peer {
 		Peer{Name: "mcp-go", Checks: "nothing", Path: "NewTypedToolHandler, HandleMessage", Timed: true, Open: openMCPGo},
 		Peer{Name: "mcp-go/validating", Checks: "schema", Path: "the same with WithInputSchemaValidation and WithRecovery", Timed: true, Open: openMCPGoValidating},
 		Peer{Name: "fantasy", Checks: "nothing", Path: "NewAgentTool, its Run called in process", Timed: true, Open: openFantasyTool},
-		Peer{Name: "fantasy/agent", Checks: "required", Path: "the same tool in NewAgent with a scripted model, one step", Batches: true, Timed: true, Open: openFantasyAgent},
+		Peer{Name: "fantasy/agent", Checks: "required", Path: "the same tool in NewAgent with a scripted model, one step", Turns: true, Timed: true, Open: openFantasyAgent},
 	)
 }

@@ -70,7 +70,7 @@ func dispatch(b *testing.B, p Peer) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	call := s.Prepare(Call{"run_command", SmallArgs})
+	call := s.Prepare(Call{Name: "run_command", Args: SmallArgs})
 	b.ReportAllocs()
 	for b.Loop() {
 		if a := call(b.Context()); a.Text != "ok" || a.Failed || a.Err != nil {
@@ -87,7 +87,7 @@ func batch(b *testing.B, p Peer) {
 	defer s.Close()
 	calls := make([]Call, 8)
 	for i := range calls {
-		calls[i] = Call{"run_command", SmallArgs}
+		calls[i] = Call{Name: "run_command", Args: SmallArgs}
 	}
 	turn := s.Batch(calls)
 	b.ReportAllocs()
