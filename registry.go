@@ -240,8 +240,10 @@ func (r *Registry) compile(t Tool, loc string) (*entry, error) {
 	if t.TimeoutMS < 0 || t.OutputLimit < 0 {
 		return nil, fmt.Errorf("timeoutMs and outputLimit must not be negative")
 	}
-	if err := schema.CheckRepairs(t.Repair); err != nil {
-		return nil, err
+	for _, kind := range t.Repair {
+		if !slices.Contains(schema.RepairKinds(), kind) {
+			return nil, fmt.Errorf("repair %q is not one of %s", kind, strings.Join(schema.RepairKinds(), ", "))
+		}
 	}
 	e := &entry{Tool: t, loc: loc}
 	e.Spec = t.Spec.Clone()

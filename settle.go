@@ -14,14 +14,13 @@ import (
 // settle turns what came out of a handler into the outcome that is recorded and
 // answered: cleaned, capped, checked against the outputSchema, never empty. late
 // says that the handler was still running when its time was up.
-func (x *Execution) settle(ctx context.Context, h handled, late bool) Outcome {
-	r := h.res
+func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) Outcome {
 	r.CallID, r.Tool, r.Recorded = x.Call.ID, x.Call.Name, false
 	r.Attempts, r.Duration = x.Attempts(), time.Since(x.start)
 	var e *Error
 	switch {
-	case h.err != nil:
-		e = new(*asError(h.err)) // a copy: the handler may keep its own
+	case err != nil:
+		e = new(*asError(err)) // a copy: the handler may keep its own
 	case r.Code != "":
 		e = &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted}
 	}
@@ -30,12 +29,12 @@ func (x *Execution) settle(ctx context.Context, h handled, late bool) Outcome {
 		if e != nil {
 			was = e.Message
 		}
-		e = &Error{Code: Timeout, Message: was, Cause: h.err}
+		e = &Error{Code: Timeout, Message: was, Cause: err}
 	}
 	if e == nil {
 		e = x.checkOutput(&r)
 	}
-	x.clean(ctx, &r)
+	x.clean(ctx, &r, e != nil)
 	if len(x.notes) > 0 {
 		r.Notes = append(x.notes[:len(x.notes):len(x.notes)], r.Notes...)
 	}
@@ -122,8 +121,9 @@ func (x *Execution) checkOutput(r *Result) *Error {
 	return nil
 }
 
-// clean makes the content fit to be stored and sent. It is idempotent.
-func (x *Execution) clean(ctx context.Context, r *Result) {
+// clean makes the content fit to be stored and sent. A success has content; a
+// failure speaks through its message. It is idempotent.
+func (x *Execution) clean(ctx context.Context, r *Result, failed bool) {
 	open := x.Spec.Annotations.OpenWorld()
 	if len(r.Content) == 0 && len(r.Structured) > 0 {
 		r.Content = []Content{{Type: "text", Text: string(r.Structured)}}
@@ -143,7 +143,7 @@ func (x *Execution) clean(ctx context.Context, r *Result) {
 		removed.Invalid += c.Invalid
 		removed.Control += c.Control
 		removed.Hidden += c.Hidden
-		if text == "" && len(content) == 1 {
+		if text == "" && len(content) == 1 && !failed {
 			text = noOutput
 		}
 		if text != content[i].Text {
@@ -153,7 +153,7 @@ func (x *Execution) clean(ctx context.Context, r *Result) {
 		total += len(text)
 		texts++
 	}
-	if len(content) == 0 {
+	if len(content) == 0 && !failed {
 		content = []Content{{Type: "text", Text: noOutput}}
 	}
 	r.Content = content
@@ -237,9 +237,10 @@ func (d *Dispatcher) complete(x *Execution, out Outcome) Result {
 		r.Message = or(r.Code.Info().Advice, "it failed without saying why")
 	}
 	if r.State == "" {
-		r.State = r.Code.Info().State
+		r = Result{CallID: r.CallID, Tool: r.Tool, Code: OutcomeUnknown, State: Unknown,
+			Message: "the executor did not say what became of the call; " + OutcomeUnknown.Info().Advice}
 	}
-	x.clean(context.Background(), &r)
+	x.clean(context.Background(), &r, r.Code != "")
 	return r
 }
 

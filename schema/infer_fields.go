@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// field is a member that a Go struct takes part in JSON with.
-type field struct {
+// goField is a member that a Go struct takes part in JSON with.
+type goField struct {
 	name       string // of the JSON member
 	path       string // Go names from the struct down, through embedded ones
 	typ        reflect.Type
@@ -22,11 +22,12 @@ type field struct {
 	omit       bool // omitempty or omitzero
 	foldCase   bool // case:ignore
 	viaPointer bool // promoted from an embedded pointer, which marshals as nothing when it is nil
+	quoted     bool // the option string: a number inside a JSON string
 	unsettable bool // promoted from an embedded pointer to an unexported type
 }
 
 // optional reports whether an object may lack the member.
-func (f field) optional() bool {
+func (f goField) optional() bool {
 	return f.omit || f.viaPointer || f.typ.Kind() == reflect.Pointer
 }
 
@@ -36,26 +37,23 @@ func (f field) optional() bool {
 // The rules are those of github.com/go-json-experiment/json v1.27: breadth first over embedded structs; of several fields
 // with one name the shallowest wins, at the same depth the only one with a name in its tag, else none.
 // Whether the tags are well-formed at all that package is asked itself.
-func structFields(t reflect.Type) (fields []field, rest *field, err error) {
+func structFields(t reflect.Type) (fields []goField, rest *goField, err error) {
 	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface()); err != nil {
-		return nil, nil, fmt.Errorf("%v cannot be bound: %w", t, cause(err))
+		return nil, nil, fmt.Errorf("%v cannot be bound: %w", t, jsonCause(err))
 	}
 	type level struct {
 		typ    reflect.Type
-		from   field
+		from   goField
 		expand bool
 	}
 	queue := []level{{typ: t, expand: true}}
 	seen := map[reflect.Type]bool{t: true}
-	var all, fallbacks []field
+	var all, fallbacks []goField
 	for i := 0; i < len(queue); i++ {
 		l := queue[i]
 		for n := range l.typ.NumField() {
 			sf := l.typ.Field(n)
-			f, embedded, ok, err := jsonField(sf)
-			if err != nil {
-				return nil, nil, fmt.Errorf("field %s of %v: %w", sf.Name, l.typ, err)
-			}
+			f, embedded, ok := jsonField(sf)
 			if !ok {
 				continue
 			}
@@ -91,11 +89,11 @@ func structFields(t reflect.Type) (fields []field, rest *field, err error) {
 }
 
 // dominant keeps, of each set of fields with one name, the one that Go's rules of embedding select.
-func dominant(all []field) []field {
-	slices.SortStableFunc(all, func(a, b field) int {
+func dominant(all []goField) []goField {
+	slices.SortStableFunc(all, func(a, b goField) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(len(a.index), len(b.index)), trueFirst(a.named, b.named))
 	})
-	var kept []field
+	var kept []goField
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].name == all[0].name {
@@ -106,7 +104,7 @@ func dominant(all []field) []field {
 		}
 		all = all[n:]
 	}
-	slices.SortFunc(kept, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	slices.SortFunc(kept, func(a, b goField) int { return slices.Compare(a.index, b.index) })
 	return kept
 }
 
@@ -121,13 +119,13 @@ func trueFirst(a, b bool) int {
 }
 
 // jsonField reads the json tag of a field; ok is false where the field has no part in JSON.
-func jsonField(sf reflect.StructField) (f field, embedded, ok bool, err error) {
+func jsonField(sf reflect.StructField) (f goField, embedded, ok bool) {
 	tag := sf.Tag.Get("json")
 	if tag == "-" || !sf.IsExported() && !sf.Anonymous {
-		return field{}, false, false, nil
+		return goField{}, false, false
 	}
 	name, options, _ := strings.Cut(tag, ",")
-	f = field{name: cmp.Or(name, sf.Name), named: name != "", typ: sf.Type, tag: sf.Tag}
+	f = goField{name: cmp.Or(name, sf.Name), named: name != "", typ: sf.Type, tag: sf.Tag}
 	embedded = sf.Anonymous && !f.named
 	for option := range strings.SplitSeq(options, ",") {
 		switch key, value, _ := strings.Cut(option, ":"); key {
@@ -138,19 +136,19 @@ func jsonField(sf reflect.StructField) (f field, embedded, ok bool, err error) {
 		case "case":
 			f.foldCase = value == "ignore"
 		case "string":
-			return field{}, false, false, fmt.Errorf("the json option string is not supported: numbers stay exact without it")
+			f.quoted = true
 		}
 	}
-	return f, embedded, true, nil
+	return f, embedded, true
 }
 
-// foldName is the name as case:ignore compares it: without case, dashes and underscores.
-func foldName(name string) string {
+// foldField is the name as case:ignore compares it: without case, dashes and underscores.
+func foldField(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
-// cause is what a json error says without its prefix about Go values.
-func cause(err error) error {
+// jsonCause is what a json error says without its prefix about Go values.
+func jsonCause(err error) error {
 	if s, ok := err.(*json.SemanticError); ok && s.Err != nil {
 		return s.Err
 	}

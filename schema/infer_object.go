@@ -6,19 +6,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is a JSON object under construction whose members keep their order.
-type object struct{ members []member }
+// inferObject is a JSON object under construction whose members keep their order.
+type inferObject struct{ members []inferMember }
 
-type member struct {
+type inferMember struct {
 	name  string
 	value []byte // JSON
 }
 
-func (o *object) raw(name string, value []byte) { o.members = append(o.members, member{name, value}) }
-func (o *object) str(name, value string)        { o.raw(name, tagQuote(value)) }
-func (o *object) num(name, text string)         { o.raw(name, []byte(text)) }
+func (o *inferObject) raw(name string, value []byte) {
+	o.members = append(o.members, inferMember{name, value})
+}
+func (o *inferObject) str(name, value string) { o.raw(name, jsonString(value)) }
+func (o *inferObject) num(name, text string)  { o.raw(name, []byte(text)) }
 
-func (o *object) get(name string) []byte {
+func (o *inferObject) get(name string) []byte {
 	for _, m := range o.members {
 		if m.name == name {
 			return m.value
@@ -27,9 +29,9 @@ func (o *object) get(name string) []byte {
 	return nil
 }
 
-func (o *object) has(name string) bool { return o.get(name) != nil }
+func (o *inferObject) has(name string) bool { return o.get(name) != nil }
 
-func (o *object) set(name string, value []byte) {
+func (o *inferObject) set(name string, value []byte) {
 	for i := range o.members {
 		if o.members[i].name == name {
 			o.members[i].value = value
@@ -37,14 +39,14 @@ func (o *object) set(name string, value []byte) {
 	}
 }
 
-func (o *object) bytes() []byte {
+func (o *inferObject) bytes() []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, m := range o.members {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(tagQuote(m.name))
+		b.Write(jsonString(m.name))
 		b.WriteByte(':')
 		b.Write(m.value)
 	}
@@ -54,23 +56,23 @@ func (o *object) bytes() []byte {
 
 // describeWith puts the description where a reader looks first, right after the type. The field's words
 // replace those of the type: they know the place.
-func (o *object) describeWith(text string) {
+func (o *inferObject) describeWith(text string) {
 	if text == "" {
 		return
 	}
 	if o.has("description") {
-		o.set("description", tagQuote(text))
+		o.set("description", jsonString(text))
 		return
 	}
 	at := 0
 	if len(o.members) > 0 && o.members[0].name == "type" {
 		at = 1
 	}
-	o.members = append(o.members[:at:at], append([]member{{"description", tagQuote(text)}}, o.members[at:]...)...)
+	o.members = append(o.members[:at:at], append([]inferMember{{"description", jsonString(text)}}, o.members[at:]...)...)
 }
 
 // admitNull widens o to null where its own keywords can say so, and reports whether they can.
-func (o *object) admitNull() bool {
+func (o *inferObject) admitNull() bool {
 	if len(o.members) == 0 {
 		return true // any JSON, null included
 	}
@@ -93,8 +95,8 @@ func (o *object) admitNull() bool {
 	return true
 }
 
-// quote returns s as a JSON string. Go source is UTF-8, and what is not becomes U+FFFD.
-func tagQuote(s string) []byte {
+// jsonString returns s as a JSON string. Go source is UTF-8, and what is not becomes U+FFFD.
+func jsonString(s string) []byte {
 	b, _ := jsontext.AppendQuote(nil, bytes.ToValidUTF8([]byte(s), []byte("\uFFFD")))
 	return b
 }

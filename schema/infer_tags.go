@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,15 +12,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// constraints are the tags of one field on their way to the type that they speak of. Who uses one takes it;
+// A tagSet holds the tags of one field on their way to the type that they speak of. Who uses one takes it;
 // what is left over at the end did not apply.
-type constraints struct{ tags map[string]string }
+type tagSet struct{ tags map[string]string }
 
 // constraintTags are the tags that ForType reads beside description, in the order errors name them.
 var constraintTags = []string{"enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"}
 
-func readConstraints(tag reflect.StructTag, at goPath) (*constraints, error) {
-	c := &constraints{tags: map[string]string{}}
+func readTags(tag reflect.StructTag, at goPath) (*tagSet, error) {
+	c := &tagSet{tags: map[string]string{}}
 	for _, key := range constraintTags {
 		if v, ok := tag.Lookup(key); ok {
 			if v == "" {
@@ -34,16 +33,16 @@ func readConstraints(tag reflect.StructTag, at goPath) (*constraints, error) {
 }
 
 // take removes a tag and returns its text.
-func (c *constraints) take(key string) string {
+func (c *tagSet) take(key string) string {
 	v := c.tags[key]
 	delete(c.tags, key)
 	return v
 }
 
-func (c *constraints) takeItems() (lo, hi string) { return c.take("minItems"), c.take("maxItems") }
+func (c *tagSet) takeItems() (lo, hi string) { return c.take("minItems"), c.take("maxItems") }
 
 // leftOver is the error for tags that nothing in the field's type could use.
-func (c *constraints) leftOver(at goPath, t reflect.Type) error {
+func (c *tagSet) leftOver(at goPath, t reflect.Type) error {
 	for _, key := range constraintTags {
 		if _, ok := c.tags[key]; ok {
 			return at.errorf("the tag %s does not apply to %v", key, t)
@@ -53,7 +52,7 @@ func (c *constraints) leftOver(at goPath, t reflect.Type) error {
 }
 
 // textKeywords adds the keywords of a string.
-func (c *constraints) textKeywords(o *object, at goPath, t reflect.Type) error {
+func (c *tagSet) textKeywords(o *inferObject, at goPath, t reflect.Type) error {
 	if err := c.enum(o, at, t); err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (c *constraints) textKeywords(o *object, at goPath, t reflect.Type) error {
 	if pattern == "" {
 		return nil
 	}
-	if err := checkPattern(pattern); err != nil {
+	if err := patternError(pattern); err != nil {
 		return at.errorf("the tag pattern does not compile: %w", err)
 	}
 	o.str("pattern", pattern)
@@ -72,7 +71,7 @@ func (c *constraints) textKeywords(o *object, at goPath, t reflect.Type) error {
 }
 
 // numberKeywords adds the keywords of a number; lo and hi are the bounds of its type.
-func (c *constraints) numberKeywords(o *object, at goPath, t reflect.Type, lo, hi string) error {
+func (c *tagSet) numberKeywords(o *inferObject, at goPath, t reflect.Type, lo, hi string) error {
 	if err := c.enum(o, at, t); err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func (c *constraints) numberKeywords(o *object, at goPath, t reflect.Type, lo, h
 		}
 		*b.bound = text
 	}
-	if tagNumber(least).Cmp(tagNumber(most)) > 0 {
+	if exactNumber(least).Cmp(exactNumber(most)) > 0 {
 		return at.errorf("minimum %s is over maximum %s", least, most)
 	}
 	if o.has("enum") && least == lo && most == hi {
@@ -102,7 +101,7 @@ func (c *constraints) numberKeywords(o *object, at goPath, t reflect.Type, lo, h
 }
 
 // enum adds the enum, whose every value must bind.
-func (c *constraints) enum(o *object, at goPath, t reflect.Type) error {
+func (c *tagSet) enum(o *inferObject, at goPath, t reflect.Type) error {
 	text := c.take("enum")
 	if text == "" {
 		return nil
@@ -114,7 +113,7 @@ func (c *constraints) enum(o *object, at goPath, t reflect.Type) error {
 		case v != strings.TrimSpace(v) || v == "":
 			return at.errorf("the tag enum has %q: write values without blanks, parted by single commas", v)
 		case string(o.get("type")) == `"string"`:
-			asJSON = string(tagQuote(v))
+			asJSON = string(jsonString(v))
 		}
 		if err := bindsText(asJSON, t); err != nil {
 			return at.errorf("the enum value %s is not a value of %v", v, t)
@@ -137,7 +136,7 @@ func bindsText(text string, t reflect.Type) error {
 }
 
 // countKeywords adds a pair of bounds on a length; an empty text adds nothing.
-func countKeywords(o *object, at goPath, minName, minText, maxName, maxText string) error {
+func countKeywords(o *inferObject, at goPath, minName, minText, maxName, maxText string) error {
 	counts := [2]uint64{}
 	for i, p := range [2]struct{ name, text string }{{minName, minText}, {maxName, maxText}} {
 		if p.text == "" {
@@ -156,14 +155,14 @@ func countKeywords(o *object, at goPath, minName, minText, maxName, maxText stri
 	return nil
 }
 
-// number is the exact value of a JSON number that is already known to fit a Go number.
-func tagNumber(text string) *big.Rat {
+// exactNumber is the exact value of a JSON number that is already known to fit a Go number.
+func exactNumber(text string) *big.Rat {
 	r, _ := new(big.Rat).SetString(text)
 	return r
 }
 
-// checkPattern compiles a pattern as the schema's own compiler does.
-func checkPattern(pattern string) error {
-	_, err := regexp.Compile(pattern)
+// patternError reports why the schema compiler would refuse a pattern.
+func patternError(pattern string) error {
+	_, err := new(patterns).compile(pattern)
 	return err
 }

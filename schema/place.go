@@ -19,6 +19,7 @@ type place struct {
 	folded map[string]string // fold(name) → the declared name
 	other  *place            // values of undeclared names
 	item   *place            // items of an array
+	twins  bool              // two declared names differ only by case
 }
 
 // variant reports the declared name that name, whose fold is folded, is a case
@@ -55,7 +56,7 @@ func (p *place) element() *place {
 // many as there are schemas in practice, exponentially many by malice.
 const (
 	maxPlaces    = 4 * MaxSubschemas
-	maxPlaceWork = 1 << 24
+	maxPlaceWork = 1 << 21
 )
 
 type placer struct {
@@ -130,7 +131,10 @@ func (b *placer) of(set []*jsonschema.Schema) *place {
 		}
 		b.work += len(closure) + len(subs)
 		p.names[n] = b.of(subs)
-		if f := fold(n); p.folded[f] == "" {
+		f := fold(n)
+		if _, ok := p.folded[f]; ok {
+			p.twins = true
+		} else {
 			p.folded[f] = n
 		}
 	}

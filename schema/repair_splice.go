@@ -10,9 +10,9 @@ import (
 
 // span is where a value stands in a JSON text.
 type span struct {
-	start, end int  // of the value
-	member     bool // it is the value of an object's member, and then
-	name       int  // where the member's name starts
+	start, end int    // of the value
+	members    []bool // for each token of the pointer: it names a member, not an element
+	name       int    // where the member's name starts, if the last one does
 }
 
 // locate finds the value at an RFC 6901 pointer, in one pass. It is false where data has no such value or is not JSON
@@ -27,7 +27,7 @@ func locate(data []byte, pointer string) (span, bool) {
 		}
 		switch open.Kind() {
 		case '{':
-			s.member = true
+			s.members = append(s.members, true)
 			for {
 				if dec.PeekKind() != '"' {
 					return span{}, false
@@ -45,7 +45,7 @@ func locate(data []byte, pointer string) (span, bool) {
 				}
 			}
 		case '[':
-			s.member = false
+			s.members = append(s.members, false)
 			n, err := strconv.Atoi(token)
 			if err != nil || n < 0 || strconv.Itoa(n) != token {
 				return span{}, false

@@ -12,9 +12,10 @@ type Schema struct {
 	engine   *jsonschema.Schema
 	graph    *graph
 	patterns *patterns
-	root     *place // the declared names at the root, nil if there are none
-	fast     *node  // nil: Check is never sure
-	slow     string // why Check can never be sure, "" if it can
+	root     *place   // the declared names at the root, nil if there are none
+	fast     *node    // nil: Check is never sure
+	slow     string   // why Check can never be sure, "" if it can
+	left     []string // what Check leaves to the engine, keyword and place
 }
 
 // base names the schema document for the engine; nothing is ever read from it.
@@ -93,7 +94,8 @@ func compile(raw []byte, with setup) (s *Schema, err error) {
 	if s.root, err = g.places(engine); err != nil {
 		return nil, err
 	}
-	s.fast, s.slow = build(s)
+	s.fast, s.left, s.slow = build(s)
+	g.placer = nil
 	return s, nil
 }
 

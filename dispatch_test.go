@@ -1,0 +1,423 @@
+package callgate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// tool returns a closed-world tool that writes everything, takes any object and
+// runs fn.
+func tool(name string, fn Handler) Tool {
+	return Tool{
+		Spec:    Spec{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: Annotations{OpenWorldHint: new(false)}},
+		Handler: fn,
+	}
+}
+
+func readOnly(t Tool) Tool {
+	t.Annotations.ReadOnlyHint = true
+	return t
+}
+
+func idempotent(t Tool) Tool {
+	t.Annotations.IdempotentHint = true
+	return t
+}
+
+func says(text string) Handler {
+	return func(context.Context, Call) (Result, error) { return Text(text), nil }
+}
+
+func codesOf(results []Result) (codes []Code) {
+	for _, r := range results {
+		codes = append(codes, r.Code)
+	}
+	return codes
+}
+
+// H061, H098, H100, H102: whatever goes wrong with one call, each call has its
+// result, in call order, and the siblings run.
+func TestEveryCallHasItsResult(t *testing.T) {
+	var nilMap map[string]int
+	r := registry(t,
+		tool("ok", says("fine")),
+		tool("fails", func(context.Context, Call) (Result, error) { return Result{}, errors.New("disk on fire") }),
+		tool("panics", func(context.Context, Call) (Result, error) { nilMap["x"] = 1; return Result{}, nil }),
+		tool("panics_nil", func(context.Context, Call) (Result, error) { panic(any(nil)) }),
+		tool("exits", func(context.Context, Call) (Result, error) { runtime.Goexit(); return Result{}, nil }),
+		tool("both", func(context.Context, Call) (Result, error) {
+			return Text("partial"), Errorf(Conflict, "changed since it was read")
+		}),
+		tool("silent", func(context.Context, Call) (Result, error) { return Result{}, nil }),
+		readOnly(Tool{Spec: Spec{Name: "access_panics", InputSchema: json.RawMessage(`{}`), Annotations: Annotations{OpenWorldHint: new(false)}}, Handler: says("ran"),
+			Access: func(json.RawMessage) []Access { panic("access") }}),
+	)
+	d := Dispatcher{Policy: AllowAll}
+	names := []string{"ok", "fails", "nope", "panics", "panics_nil", "exits", "both", "silent", "access_panics", "ok"}
+	var calls []Call
+	for i, n := range names {
+		calls = append(calls, Call{ID: fmt.Sprint("id", i), Name: n})
+	}
+	for range 2 { // a second dispatch works too
+		got := d.Dispatch(t.Context(), r.Catalog(), Calls(calls...))
+		want := []string{
+			"fine",
+			"Error [execution_error]: disk on fire",
+			`Error [unknown_tool]: there is no tool named "nope"; use a tool from the list`,
+			"Error [execution_error]: the tool crashed",
+			"Error [execution_error]: the tool crashed",
+			"Error [execution_error]: the tool ended without an answer",
+			"Error [conflict]: changed since it was read\npartial",
+			"(no output)",
+			"ran",
+			"fine",
+		}
+		for i := range want {
+			if got[i].CallID != calls[i].ID || got[i].Tool != names[i] {
+				t.Errorf("result %d answers %q of %q", i, got[i].CallID, got[i].Tool)
+			}
+			if got[i].ModelText() != want[i] {
+				t.Errorf("%s: got %q, want %q", names[i], got[i].ModelText(), want[i])
+			}
+		}
+	}
+}
+
+// The operator sees the cause and the stack; the model sees neither.
+func TestPanicIsForTheOperator(t *testing.T) {
+	r := registry(t, tool("panics", func(context.Context, Call) (Result, error) { panic("secret of the operator") }))
+	var settled Event
+	d := Dispatcher{Policy: AllowAll, Observers: []Observer{func(_ context.Context, e Event) {
+		if e.Kind == Settled {
+			settled = e
+		}
+	}}}
+	got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "panics"}))[0]
+	text, _ := json.Marshal(got)
+	for _, leak := range []string{"secret", "goroutine", ".go:"} {
+		if strings.Contains(string(text), leak) {
+			t.Errorf("the result holds %q: %s", leak, text)
+		}
+	}
+	if settled.Err == nil || !strings.Contains(settled.Err.Cause.Error(), "secret of the operator") || !strings.Contains(string(settled.Err.Stack), "dispatch_test.go") {
+		t.Errorf("the operator's event has %+v", settled.Err)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	obeys := func(ctx context.Context, _ Call) (Result, error) {
+		<-ctx.Done()
+		return Text("so far"), ctx.Err()
+	}
+	finishesLate := func(ctx context.Context, _ Call) (Result, error) {
+		<-ctx.Done()
+		time.Sleep(500 * time.Millisecond)
+		return Text("all done"), nil
+	}
+	ignores := func(context.Context, Call) (Result, error) {
+		time.Sleep(time.Hour)
+		return Text("all done"), nil
+	}
+	for _, tt := range []struct {
+		name    string
+		handler Handler
+		after   time.Duration // when the answer comes
+		says    string
+		content string
+		state   State
+	}{
+		{"a handler that obeys returns its partial output", obeys, time.Minute, "no answer within 1m0s: it was stopped; the call may have taken effect", "so far", Unknown},
+		{"success after the deadline is no success", finishesLate, time.Minute + 500*time.Millisecond, "finished only after", "all done", Unknown},
+		{"a handler that ignores its deadline is answered for", ignores, time.Minute + time.Second, "did not stop", "", Unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := tool("slow", tt.handler)
+				slow.TimeoutMS = 60_000
+				r := registry(t, slow)
+				d := Dispatcher{Policy: AllowAll}
+				start := time.Now()
+				got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "slow"}))[0]
+				if got.Code != Timeout || got.State != tt.state || !strings.Contains(got.Message, tt.says) || got.ContentText() != tt.content {
+					t.Errorf("got %s (%s)", got, got.State)
+				}
+				if took := time.Since(start); took != tt.after {
+					t.Errorf("answered after %v, want %v", took, tt.after)
+				}
+				time.Sleep(2 * time.Hour) // let the abandoned come back
+				synctest.Wait()
+				if n := d.Abandoned(); n != 0 {
+					t.Errorf("%d handlers still counted as abandoned", n)
+				}
+			})
+		})
+	}
+}
+
+// A handler that outlives its deadline keeps its locks until it returns: who
+// waits behind it is told so at its own deadline, and others are not held up.
+func TestAbandonedKeepsItsLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		touches := func(key string, t Tool) Tool {
+			t.Access = func(json.RawMessage) []Access { return []Access{{key, true}} }
+			t.TimeoutMS = 10_000
+			return t
+		}
+		r := registry(t,
+			touches("f:a", tool("stuck", func(context.Context, Call) (Result, error) { time.Sleep(time.Minute); return Text("x"), nil })),
+			touches("f:a", tool("behind", says("ran"))),
+			touches("f:b", tool("beside", says("ran"))))
+		var returned atomic.Int32
+		d := Dispatcher{Policy: AllowAll, Observers: []Observer{func(_ context.Context, e Event) {
+			if e.Kind == Returned {
+				returned.Add(1)
+			}
+		}}}
+		start := time.Now()
+		got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "stuck"}, Call{Name: "behind"}, Call{Name: "beside"}))
+		if c := codesOf(got); !slices.Equal(c, []Code{Timeout, Unavailable, ""}) {
+			t.Fatalf("codes %q", c)
+		}
+		if got[1].State != NotStarted || !strings.Contains(got[1].Message, "stuck") {
+			t.Errorf("who waited is told %q (%s)", got[1], got[1].State)
+		}
+		if took := time.Since(start); took != 21*time.Second { // 10 + 1 of grace + 10
+			t.Errorf("the turn took %v", took)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if returned.Load() != 1 {
+			t.Error("nobody was told that the handler came back")
+		}
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "behind"}))[0]; got.Code != "" {
+			t.Errorf("after the handler returned: %s", got)
+		}
+	})
+}
+
+// Handlers that never return are bounded: above the limit nothing starts.
+func TestTooManyAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		stuck := readOnly(tool("stuck", func(context.Context, Call) (Result, error) { <-release; return Text("x"), nil }))
+		stuck.TimeoutMS = 1
+		r := registry(t, stuck, readOnly(tool("ok", says("fine"))))
+		d := Dispatcher{MaxAbandoned: 2}
+		d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "stuck"}, Call{Name: "stuck"}))
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "ok"}))[0]; got.Code != Unavailable || got.State != NotStarted {
+			t.Errorf("with two abandoned: %s", got)
+		}
+		close(release)
+		synctest.Wait()
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "ok"}))[0]; got.Code != "" {
+			t.Errorf("after they returned: %s", got)
+		}
+	})
+}
+
+// H064: a cancel in the middle of a batch. What ran keeps its real result; what
+// did not start is said not to have started.
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := registry(t,
+			tool("fast", says("real")),
+			tool("blocks", func(ctx context.Context, _ Call) (Result, error) {
+				cancel()
+				<-ctx.Done()
+				return Text("half"), ctx.Err()
+			}),
+			tool("later", says("ran")))
+		d := Dispatcher{Policy: AllowAll}
+		got := d.Dispatch(ctx, r.Catalog(), Calls(Call{ID: "a", Name: "fast"}, Call{ID: "b", Name: "blocks"}, Call{ID: "c", Name: "later"}))
+		if c := codesOf(got); !slices.Equal(c, []Code{"", Canceled, Canceled}) {
+			t.Fatalf("codes %q", c)
+		}
+		if got[0].ModelText() != "real" {
+			t.Errorf("the finished call became %q", got[0])
+		}
+		if got[1].State != Stopped || got[1].ContentText() != "half" || !strings.Contains(got[1].Message, "check what was done") {
+			t.Errorf("the running call became %q (%s)", got[1], got[1].State)
+		}
+		if got[2].State != NotStarted || got[2].Attempts != 0 || got[2].Status() != Blocked {
+			t.Errorf("the waiting call became %q (%s)", got[2], got[2].State)
+		}
+	})
+}
+
+// Eight reads of 50 ms take the time of one; a ninth waits for a slot.
+func TestReadsRunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := readOnly(tool("slow", func(context.Context, Call) (Result, error) { time.Sleep(50 * time.Millisecond); return Text("x"), nil }))
+		r := registry(t, slow)
+		var d Dispatcher
+		for n, want := range map[int]time.Duration{8: 50 * time.Millisecond, 9: 100 * time.Millisecond} {
+			calls := slices.Repeat([]Call{{Name: "slow"}}, n)
+			start := time.Now()
+			d.Dispatch(t.Context(), r.Catalog(), Calls(calls...))
+			if took := time.Since(start); took != want {
+				t.Errorf("%d reads of 50 ms took %v, want %v", n, took, want)
+			}
+		}
+	})
+}
+
+// H096: what may run at once follows from effects, not from who was asked.
+func TestWriteThenReadStayInOrder(t *testing.T) {
+	for range 100 {
+		text := "old"
+		set := tool("set", func(context.Context, Call) (Result, error) { text = "new"; return Text("ok"), nil })
+		get := readOnly(tool("get", func(context.Context, Call) (Result, error) { return Text(text), nil }))
+		r := registry(t, set, get)
+		d := Dispatcher{Policy: AllowAll}
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "set"}, Call{Name: "get"})); got[1].ModelText() != "new" {
+			t.Fatalf("the read saw %q", got[1])
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sleep := func(name string, d time.Duration) Tool {
+			return readOnly(tool(name, func(ctx context.Context, _ Call) (Result, error) {
+				select {
+				case <-time.After(d):
+					return Text(name), nil
+				case <-ctx.Done():
+					return Result{}, ctx.Err()
+				}
+			}))
+		}
+		r := registry(t, sleep("slow", 3*time.Second), sleep("quick", time.Second), sleep("middle", 2*time.Second))
+		var d Dispatcher
+		turn := Calls(Call{Name: "slow"}, Call{Name: "quick"}, Call{Name: "middle"})
+		var order []int
+		for i, res := range d.Stream(t.Context(), r.Catalog(), turn) {
+			if res.ModelText() != turn.Calls[i].Name {
+				t.Errorf("result %d is %q", i, res)
+			}
+			order = append(order, i)
+		}
+		if !slices.Equal(order, []int{1, 2, 0}) {
+			t.Errorf("order of completion %v", order)
+		}
+		start := time.Now()
+		for range d.Stream(t.Context(), r.Catalog(), turn) {
+			break
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("leaving after the first result took %v", took)
+		}
+	})
+}
+
+// A handler may dispatch calls of its own, with the same dispatcher, while it
+// holds its lock and its slot.
+func TestNestedDispatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Registry
+		var d Dispatcher
+		d.Policy, d.Parallel = AllowAll, 1
+		agent := tool("agent", func(ctx context.Context, _ Call) (Result, error) {
+			res := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "inner"}, Call{Name: "inner"}))
+			return Text(res[0].ModelText() + res[1].ModelText()), nil
+		})
+		if err := r.Register(agent, tool("inner", says("i"))); err != nil {
+			t.Fatal(err)
+		}
+		got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "agent"}, Call{Name: "agent"}))
+		for _, g := range got {
+			if g.ModelText() != "ii" {
+				t.Errorf("got %q", g)
+			}
+		}
+	})
+}
+
+// What a middleware, a policy or an approver does to the bytes that it is shown
+// does not reach the handler.
+func TestTheSameBytesRun(t *testing.T) {
+	scribble := func(b []byte) {
+		for i := range b {
+			b[i] = 'x'
+		}
+	}
+	r := registry(t, echo("t"))
+	d := Dispatcher{
+		Policy: func(_ context.Context, req Request) (Decision, error) {
+			scribble(req.Call.Arguments)
+			scribble(req.Spec.InputSchema)
+			return Decision{Verdict: Ask}, nil
+		},
+		Approver: func(_ context.Context, req Request, _ Decision) (Answer, error) {
+			scribble(req.Call.Arguments)
+			return Answer{Approved: true}, nil
+		},
+		Middleware: []Middleware{func(_ *Execution, next Handler) Handler {
+			return func(ctx context.Context, c Call) (Result, error) {
+				return next(ctx, Call{Name: "other", Arguments: json.RawMessage(`{"evil":true}`)})
+			}
+		}},
+	}
+	const args = `{"path":"a","n":9007199254740993}`
+	for range 2 {
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t", Arguments: json.RawMessage(args)}))[0]; got.ModelText() != args {
+			t.Errorf("the handler saw %s", got)
+		}
+	}
+}
+
+// Each call tells its story in order: planned, decided, started, settled.
+func TestEvents(t *testing.T) {
+	var mu sync.Mutex
+	story := map[int][]EventKind{}
+	d := Dispatcher{Policy: AllowAll, Observers: []Observer{
+		func(context.Context, Event) { panic("an observer can only watch") },
+		func(_ context.Context, e Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			story[e.Call.Identity.Index] = append(story[e.Call.Identity.Index], e.Kind)
+		},
+	}}
+	r := registry(t, tool("ok", says("x")))
+	got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "ok"}, Call{Name: "nope"}))
+	if got[0].Code != "" {
+		t.Errorf("got %s", got[0])
+	}
+	if !slices.Equal(story[0], []EventKind{Planned, Decided, Started, Settled}) || !slices.Equal(story[1], []EventKind{Planned, Settled}) {
+		t.Errorf("events %v", story)
+	}
+}
+
+func BenchmarkDispatch(b *testing.B) {
+	type args struct {
+		Path string `json:"path"`
+	}
+	noop := Must(Func(Spec{Name: "noop", Annotations: Annotations{ReadOnlyHint: true, OpenWorldHint: new(false)}},
+		func(context.Context, args) (string, error) { return "ok", nil }))
+	r := registry(b, noop)
+	cat := r.Catalog()
+	call := Call{ID: "1", Name: "noop", Arguments: json.RawMessage(`{"path":"internal/cli/dispatch_command.go"}`)}
+	for _, n := range []int{1, 8} {
+		b.Run(fmt.Sprintf("calls=%d", n), func(b *testing.B) {
+			var d Dispatcher
+			turn := Calls(slices.Repeat([]Call{call}, n)...)
+			b.ReportAllocs()
+			for b.Loop() {
+				if d.Dispatch(b.Context(), cat, turn)[0].Code != "" {
+					b.Fatal("it failed")
+				}
+			}
+		})
+	}
+}
