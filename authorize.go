@@ -74,6 +74,7 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 		err error
 	}
 	limit := orDuration(d.PolicyTimeout, 5e9)
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan judged, 1)
@@ -91,6 +92,9 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 	}()
 	select {
 	case j := <-done:
+		if caller.Err() != nil {
+			return Decision{Rule: "policy.canceled"}, canceledBeforeStart(caller)
+		}
 		if j.err != nil {
 			return Decision{Rule: "policy.error"}, policyFailed(j.err)
 		}
@@ -99,10 +103,10 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 		}
 		return j.dec, nil
 	case <-ctx.Done():
-		if ctx.Err() == context.DeadlineExceeded && context.Cause(ctx) == context.DeadlineExceeded {
-			return Decision{Rule: "policy.timeout"}, policyFailed(fmt.Errorf("no verdict within %v", limit))
+		if caller.Err() != nil {
+			return Decision{Rule: "policy.canceled"}, canceledBeforeStart(caller)
 		}
-		return Decision{Rule: "policy.canceled"}, canceledBeforeStart(ctx)
+		return Decision{Rule: "policy.timeout"}, policyFailed(fmt.Errorf("no verdict within %v", limit))
 	}
 }
 

@@ -3,7 +3,6 @@ package callgate
 import (
 	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -88,12 +87,9 @@ func structured[Out any](v Out) (Result, error) {
 // unbindable is the failure of arguments that satisfy the schema and still do not
 // fit the Go type: a number beyond int64, say. The function was not entered.
 func unbindable(err error) *Error {
-	v := schema.Violation{Keyword: "type", Message: "the value does not fit"}
-	if s, ok := errors.AsType[*json.SemanticError](err); ok {
-		v.Path = string(s.JSONPointer)
-		if s.GoType != nil {
-			v.Message = "the value does not fit into " + s.GoType.Kind().String()
-		}
+	v, ok := schema.BindViolation(err)
+	if !ok {
+		v = schema.Violation{Keyword: "type", Message: "the value does not fit"}
 	}
 	return &Error{Code: InvalidArguments, Message: v.String(), Violations: []schema.Violation{v}, NotStarted: true, Cause: err}
 }
