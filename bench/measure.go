@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -31,8 +32,8 @@ type Row struct {
 // down slows all of them down. Each run takes about the -test.benchtime. It
 // reports the start of each round to progress.
 func Measure(works []Work, rounds int, progress func(round int)) ([]Row, error) {
-	ns, cpu := make([][]float64, len(works)), make([][]float64, len(works))
 	rows := make([]Row, len(works))
+	ns, cpu := make([][]float64, len(works)), make([][]float64, len(works))
 	for round := range rounds {
 		progress(round)
 		for i, w := range works {
@@ -47,17 +48,24 @@ func Measure(works []Work, rounds int, progress func(round int)) ([]Row, error) 
 			rows[i] = Row{Work: w, Allocs: r.AllocsPerOp(), Bytes: r.AllocedBytesPerOp()}
 		}
 	}
-	for i, w := range works {
-		rows[i].Nanoseconds, rows[i].CPU = median(ns[i]), median(cpu[i])
-		gate := slices.IndexFunc(works, func(g Work) bool { return g.Who == Gate && g.Task() == w.Task() })
+	compare(rows, ns, cpu)
+	return rows, nil
+}
+
+// compare fills in what follows from the times of row i in each round, ns[i] by
+// the clock and cpu[i] by the processor.
+func compare(rows []Row, ns, cpu [][]float64) {
+	for i := range rows {
+		r := &rows[i]
+		r.Nanoseconds, r.CPU = median(ns[i]), median(cpu[i])
+		gate := slices.IndexFunc(rows, func(g Row) bool { return g.Who == Gate && g.Task() == r.Task() })
 		if gate < 0 {
 			continue
 		}
-		ratios, cpuRatios := quotients(ns[i], ns[gate]), quotients(cpu[i], cpu[gate])
-		rows[i].Ratio, rows[i].Low, rows[i].High = median(ratios), slices.Min(ratios), slices.Max(ratios)
-		rows[i].CPURatio = median(cpuRatios)
+		ratios := quotients(ns[i], ns[gate])
+		r.Ratio, r.Low, r.High = median(ratios), slices.Min(ratios), slices.Max(ratios)
+		r.CPURatio = median(quotients(cpu[i], cpu[gate]))
 	}
-	return rows, nil
 }
 
 // quotients divides round by round.
@@ -126,6 +134,23 @@ func duration(ns float64) string {
 		return fmt.Sprintf("%.2f µs", ns/1e3)
 	}
 	return fmt.Sprintf("%.2f ms", ns/1e6)
+}
+
+// WriteCorrectness asks everybody and writes both tables of facts.
+func WriteCorrectness(ctx context.Context, w io.Writer) {
+	var peers, engines []string
+	for _, p := range Peers() {
+		peers = append(peers, p.Name)
+	}
+	for _, e := range Engines() {
+		if e.Checks == "schema" {
+			engines = append(engines, e.Name)
+		}
+	}
+	fmt.Fprint(w, "## What becomes of a bad call\n\n")
+	WriteFacts(w, peers, Facts(ctx))
+	fmt.Fprint(w, "\n## What an engine says of bad arguments\n\n")
+	WriteFacts(w, engines, EngineFacts())
 }
 
 // WriteFacts writes facts as a Markdown table with a column for each contestant.
