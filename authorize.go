@@ -7,57 +7,52 @@ import (
 )
 
 // authorize asks the policy, and if need be a person, whether call i may run,
-// and leaves the decision on its execution. Asks are put one at a time and in
-// the model's order; a call that needs none is not held up by them.
+// and leaves the decision on its execution.
 func (t *run) authorize(ctx context.Context, i int) *Error {
 	d, x := t.gate, &t.states[i].exec
-	dec, err := d.authorize(ctx, x, t.plan[i].Access, func() bool {
-		for j := range i {
-			if !t.states[j].judged.wait(ctx) {
-				return false
-			}
-		}
-		return true
-	})
+	err := t.decide(ctx, i)
 	t.states[i].judged.fire()
-	x.Decision = dec
-	d.observe(ctx, Event{Kind: Decided, Call: x.Call, Tool: &x.entry.Tool, Decision: &dec, Err: err})
+	d.observe(ctx, Event{Kind: Decided, Call: x.Call, Tool: &x.entry.Tool, Decision: &x.Decision, Err: err})
 	return err
 }
 
-// authorize decides about x. myTurn returns when it is this call's turn to be
-// asked about, or false if ctx ended.
-func (d *Dispatcher) authorize(ctx context.Context, x *Execution, access []Access, myTurn func() bool) (Decision, *Error) {
-	dec, err := d.judge(ctx, x, access)
-	if err != nil || dec.Verdict == Allow {
-		return dec, err
-	}
-	if dec.Verdict == Deny {
-		return dec, denied(dec)
+// decide asks about one call at a time and in the model's order; a call that
+// needs no asking is not held up by those that do.
+func (t *run) decide(ctx context.Context, i int) (err *Error) {
+	d, x, access := t.gate, &t.states[i].exec, t.plan[i].Access
+	if x.Decision, err = d.judge(ctx, x, access); err != nil || x.Decision.Verdict != Ask {
+		return refusal(err, x.Decision)
 	}
 	if d.Approver == nil {
-		e := denied(dec)
-		e.Message = "it needs a person's approval and nobody can be asked: " + or(dec.Reason, "no rule allows it")
-		return dec, e
+		e := denied(x.Decision)
+		e.Message = "it needs a person's approval and nobody can be asked: " + or(x.Decision.Reason, "no rule allows it")
+		return e
 	}
-	if !myTurn() {
-		return dec, canceledBeforeStart(ctx)
+	for j := range i {
+		if !t.states[j].judged.wait(ctx) {
+			return canceledBeforeStart(ctx)
+		}
 	}
 	select {
 	case d.asking <- struct{}{}:
 		defer func() { <-d.asking }()
 	case <-ctx.Done():
-		return dec, canceledBeforeStart(ctx)
+		return canceledBeforeStart(ctx)
 	}
 	// The answer to an earlier ask may have settled this one ("always allow").
-	dec, err = d.judge(ctx, x, access)
-	if err != nil || dec.Verdict == Allow {
-		return dec, err
+	if x.Decision, err = d.judge(ctx, x, access); err != nil || x.Decision.Verdict != Ask {
+		return refusal(err, x.Decision)
 	}
-	if dec.Verdict == Deny {
-		return dec, denied(dec)
+	x.Decision, err = d.ask(ctx, x, access, x.Decision)
+	return err
+}
+
+// refusal returns err, or the refusal that a verdict other than Ask implies.
+func refusal(err *Error, dec Decision) *Error {
+	if err == nil && dec.Verdict == Deny {
+		return denied(dec)
 	}
-	return d.ask(ctx, x, access, dec)
+	return err
 }
 
 func denied(dec Decision) *Error {
@@ -79,6 +74,7 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 		err error
 	}
 	limit := orDuration(d.PolicyTimeout, 5e9)
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan judged, 1)
@@ -96,6 +92,9 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 	}()
 	select {
 	case j := <-done:
+		if caller.Err() != nil {
+			return Decision{Rule: "policy.canceled"}, canceledBeforeStart(caller)
+		}
 		if j.err != nil {
 			return Decision{Rule: "policy.error"}, policyFailed(j.err)
 		}
@@ -104,10 +103,10 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 		}
 		return j.dec, nil
 	case <-ctx.Done():
-		if ctx.Err() == context.DeadlineExceeded && context.Cause(ctx) == context.DeadlineExceeded {
-			return Decision{Rule: "policy.timeout"}, policyFailed(fmt.Errorf("no verdict within %v", limit))
+		if caller.Err() != nil {
+			return Decision{Rule: "policy.canceled"}, canceledBeforeStart(caller)
 		}
-		return Decision{Rule: "policy.canceled"}, canceledBeforeStart(ctx)
+		return Decision{Rule: "policy.timeout"}, policyFailed(fmt.Errorf("no verdict within %v", limit))
 	}
 }
 

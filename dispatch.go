@@ -104,7 +104,7 @@ func (d *Dispatcher) Abandoned() int { return int(d.abandoned.Load()) }
 // that of its calls run one after another.
 func (d *Dispatcher) Dispatch(ctx context.Context, cat *Catalog, turn Turn) []Result {
 	results := make([]Result, len(turn.Calls))
-	d.dispatch(ctx, cat, turn, func(i int, r Result) { results[i] = r })
+	d.dispatch(ctx, cat, turn, results, nil)
 	return results
 }
 
@@ -115,18 +115,15 @@ func (d *Dispatcher) Stream(ctx context.Context, cat *Catalog, turn Turn) iter.S
 	return func(yield func(int, Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		type answer struct {
-			i int
-			r Result
-		}
-		answers := make(chan answer, len(turn.Calls))
+		results := make([]Result, len(turn.Calls))
+		answered := make(chan int, len(turn.Calls))
 		go func() {
-			defer close(answers)
-			d.dispatch(ctx, cat, turn, func(i int, r Result) { answers <- answer{i, r} })
+			defer close(answered)
+			d.dispatch(ctx, cat, turn, results, answered)
 		}()
 		watching := true
-		for a := range answers {
-			if watching && !yield(a.i, a.r) {
+		for i := range answered {
+			if watching && !yield(i, results[i]) {
 				watching = false
 				cancel()
 			}
@@ -134,48 +131,53 @@ func (d *Dispatcher) Stream(ctx context.Context, cat *Catalog, turn Turn) iter.S
 	}
 }
 
-// dispatch is the one road. It calls answer once for each call, from any
-// goroutine, and returns when all have been answered.
-func (d *Dispatcher) dispatch(ctx context.Context, cat *Catalog, turn Turn, answer func(int, Result)) {
+// dispatch is the one road. It leaves the answer to call i in results[i], tells
+// answered, if there is one, and returns when all calls have been answered.
+func (d *Dispatcher) dispatch(ctx context.Context, cat *Catalog, turn Turn, results []Result, answered chan<- int) {
 	if len(turn.Calls) == 0 {
 		return
 	}
 	d.init()
-	t := &run{gate: d, plan: cat.Plan(turn), slots: d.slots, answer: answer}
-	t.states = t.one[:]
-	if len(t.plan) > 1 {
-		t.states = make([]state, len(t.plan))
+	t := &run{gate: d, anonymous: turn.Session == "", slots: d.slots, results: results, answered: answered}
+	t.plan, t.states = t.onePlan[:], t.oneState[:]
+	if len(turn.Calls) > 1 {
+		t.plan, t.states = make(Plan, len(turn.Calls)), make([]state, len(turn.Calls))
+		for i := range t.states {
+			t.states[i].settled, t.states[i].judged = newSignal(), newSignal()
+		}
 	}
+	cat.plan(turn, t.plan)
 	if parent, ok := ExecutionFrom(ctx); ok {
 		// A handler dispatches calls of its own, a sub-agent's say. Its slot is
 		// taken: if its calls needed slots of the same pool, eight sub-agents
 		// would wait for themselves.
 		t.parent, t.slots = parent, make(chan struct{}, d.parallel())
 	}
-	for i := range t.states {
-		t.states[i].settled = newSignal()
-		t.states[i].judged = newSignal()
-	}
 	if len(t.plan) == 1 {
-		t.call(ctx, 0, turn.Session == "")
+		t.call(ctx, 0)
 		return
 	}
 	var wg sync.WaitGroup
 	for i := range t.plan {
-		wg.Go(func() { t.call(ctx, i, turn.Session == "") })
+		wg.Go(func() { t.call(ctx, i) })
 	}
 	wg.Wait()
 }
 
 // A run is one turn on its way.
 type run struct {
-	gate   *Dispatcher
-	plan   Plan
-	states []state // one for each step
-	one    [1]state
-	slots  chan struct{}
-	parent *Execution
-	answer func(int, Result)
+	gate      *Dispatcher
+	anonymous bool
+	plan      Plan
+	states    []state // one for each step
+	slots     chan struct{}
+	parent    *Execution
+	results   []Result
+	answered  chan<- int // nil if nobody waits for single results
+
+	// Most turns have one call: its state needs no memory of its own.
+	onePlan  [1]Step
+	oneState [1]state
 
 	mu    sync.Mutex // guards the resolved keys in states
 	epoch int        // counts calls that settled, after which keys may name other things
@@ -193,9 +195,9 @@ type state struct {
 }
 
 // call answers for call i.
-func (t *run) call(ctx context.Context, i int, anonymous bool) {
-	step, st := &t.plan[i], &t.states[i]
-	t.gate.observe(ctx, Event{Kind: Planned, Call: step.Call, Tool: step.Tool, Err: step.Refusal})
+func (t *run) call(ctx context.Context, i int) {
+	d, step, st := t.gate, &t.plan[i], &t.states[i]
+	d.observe(ctx, Event{Kind: Planned, Call: step.Call, Tool: step.Tool, Err: step.Refusal})
 	var out Outcome
 	if step.Refusal != nil {
 		out = Outcome{Err: step.Refusal, Result: failure(step.Call, step.Refusal)}
@@ -203,16 +205,19 @@ func (t *run) call(ctx context.Context, i int, anonymous bool) {
 		x := &st.exec
 		x.Call, x.Spec, x.Source = step.Call, &step.entry.Spec, step.Tool.Source
 		x.Effect, x.Timeout = step.Tool.Annotations.Effect(), t.gate.timeout(&step.Tool.Spec)
-		x.anonymous, x.entry, x.gate, x.notes = anonymous, step.entry, t.gate, step.Repaired
+		x.anonymous, x.entry, x.gate, x.notes = t.anonymous, step.entry, d, step.Repaired
 		out = t.proceed(ctx, i)
 	}
 	st.judged.fire()
 	t.mu.Lock()
 	t.epoch++
 	t.mu.Unlock()
-	t.gate.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Result: &out.Result, Err: out.Err})
-	t.answer(i, out.Result)
+	t.results[i] = out.Result
+	d.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Result: &t.results[i], Err: out.Err})
 	st.settled.fire()
+	if t.answered != nil {
+		t.answered <- i
+	}
 }
 
 // proceed takes a call that may run from its plan to its outcome.
@@ -367,7 +372,12 @@ type signal struct{ c chan struct{} }
 
 func newSignal() signal { return signal{make(chan struct{})} }
 
+// fire does nothing to the signal of a call that has no siblings: nobody waits
+// for it.
 func (s signal) fire() {
+	if s.c == nil {
+		return
+	}
 	select {
 	case <-s.c:
 	default:

@@ -3,6 +3,7 @@ package callgate
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,8 @@ type Execution struct {
 	start     time.Time
 	attempts  atomic.Int32
 	lock      ticket
+	entered   atomic.Bool
+	first     attempt // most executions need no other
 }
 
 // Anonymous reports whether the call belongs to no session: nobody can submit it
@@ -83,10 +86,32 @@ func ExecutionFrom(ctx context.Context) (*Execution, bool) {
 	return x, ok
 }
 
-// handled is what came out of a handler and its middleware.
-type handled struct {
-	res Result
-	err error
+// An entry into the handler: its context, which knows the execution, and what
+// came out. It outlives the execution's answer if the handler does.
+type attempt struct {
+	context.Context
+	x    *Execution
+	done chan struct{} // closed when the handler returned
+	res  Result
+	err  error
+}
+
+// Value makes the execution known to [ExecutionFrom].
+func (a *attempt) Value(key any) any {
+	if key == (executionKey{}) {
+		return a.x
+	}
+	return a.Context.Value(key)
+}
+
+// finished reports whether the handler returned.
+func (a *attempt) finished() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Handle enters the handler, surrounded by the middleware, under the call's
@@ -98,58 +123,65 @@ func (x *Execution) Handle(ctx context.Context) Outcome {
 	if ctx.Err() != nil {
 		return x.fail(canceledBeforeStart(ctx))
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, executionKey{}, x), x.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, x.Timeout)
 	defer cancel()
-	done := make(chan handled, 1)
-	go x.enter(ctx, done)
+	a := &x.first
+	if x.entered.Swap(true) {
+		a = new(attempt) // the first one may still be running
+	}
+	a.Context, a.x, a.done = ctx, x, make(chan struct{})
+	go a.run()
 	select {
-	case h := <-done:
-		return x.settle(ctx, h, false)
+	case <-a.done:
+		return x.settle(a, a.res, a.err, false)
 	case <-ctx.Done():
 	}
-	select { // it may have been done at that very moment
-	case h := <-done:
-		return x.settle(ctx, h, false)
-	default:
+	if a.finished() { // at that very moment
+		return x.settle(a, a.res, a.err, false)
 	}
 	grace := time.NewTimer(x.gate.grace())
 	defer grace.Stop()
 	select {
-	case h := <-done:
-		return x.settle(ctx, h, true)
+	case <-a.done:
+		return x.settle(a, a.res, a.err, true)
 	case <-grace.C:
 	}
-	out := x.settle(ctx, handled{err: &Error{
+	out := x.settle(a, Result{}, &Error{
 		Code: CodeOf(ctx.Err()), Message: "it did not stop when it was told to", Cause: ctx.Err(),
-	}}, true)
-	returned := make(chan struct{})
+	}, true)
+	out.Returned = a.done
 	x.gate.abandoned.Add(1)
 	go func() {
-		<-done
+		<-a.done
 		x.gate.abandoned.Add(-1)
-		close(returned)
 	}()
-	out.Returned = returned
 	return out
 }
 
-// enter runs the handler to its end, whatever end that is, and sends what came
-// out of it.
-func (x *Execution) enter(ctx context.Context, done chan<- handled) {
-	var h handled
+// run takes the handler to its end, whatever end that is.
+func (a *attempt) run() {
 	finished := false
 	defer func() {
 		if !finished {
-			h = handled{err: panicked(recover())}
+			a.res, a.err = Result{}, panicked(recover())
 		}
-		done <- h
+		close(a.done)
 	}()
-	handle := x.invoke
-	for i := len(x.gate.Middleware) - 1; i >= 0; i-- {
-		handle = x.gate.Middleware[i](x, handle)
+	if len(a.x.gate.Middleware) == 0 {
+		a.res, a.err = a.x.invoke(a, a.x.Call)
+	} else {
+		a.res, a.err = a.x.surrounded()(a, a.x.Call)
 	}
-	h.res, h.err = handle(ctx, x.Call)
 	finished = true
+}
+
+// surrounded returns the handler within the middleware.
+func (x *Execution) surrounded() Handler {
+	handle := x.invoke
+	for _, m := range slices.Backward(x.gate.Middleware) {
+		handle = m(x, handle)
+	}
+	return handle
 }
 
 // invoke is one attempt. It runs the call of the execution, whatever a

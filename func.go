@@ -3,9 +3,9 @@ package callgate
 import (
 	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -42,12 +42,16 @@ func Func[In, Out any](spec Spec, fn func(context.Context, In) (Out, error)) (To
 		}
 		encode = structured[Out]
 	}
+	pool := sync.Pool{New: func() any { return new(In) }}
 	return Tool{Spec: spec, Handler: func(ctx context.Context, call Call) (Result, error) {
-		var args In
-		if err := schema.Bind(call.Arguments, &args); err != nil {
+		args := pool.Get().(*In)
+		if err := schema.Bind(call.Arguments, args); err != nil {
 			return Result{}, unbindable(err)
 		}
-		v, err := fn(ctx, args)
+		in := *args // fn gets a copy; what it points to is its own
+		*args = *new(In)
+		pool.Put(args)
+		v, err := fn(ctx, in)
 		if err != nil {
 			// What fn returns beside an error counts if it says so itself.
 			if r, ok := any(v).(Result); ok {
@@ -83,12 +87,9 @@ func structured[Out any](v Out) (Result, error) {
 // unbindable is the failure of arguments that satisfy the schema and still do not
 // fit the Go type: a number beyond int64, say. The function was not entered.
 func unbindable(err error) *Error {
-	v := schema.Violation{Keyword: "type", Message: "the value does not fit"}
-	if s, ok := errors.AsType[*json.SemanticError](err); ok {
-		v.Path = string(s.JSONPointer)
-		if s.GoType != nil {
-			v.Message = "the value does not fit into " + s.GoType.Kind().String()
-		}
+	v, ok := schema.BindViolation(err)
+	if !ok {
+		v = schema.Violation{Keyword: "type", Message: "the value does not fit"}
 	}
 	return &Error{Code: InvalidArguments, Message: v.String(), Violations: []schema.Violation{v}, NotStarted: true, Cause: err}
 }

@@ -36,6 +36,12 @@ type Step struct {
 // nobody waits for it. The bytes of the arguments are copied.
 func (c *Catalog) Plan(turn Turn) Plan {
 	plan := make(Plan, len(turn.Calls))
+	c.plan(turn, plan)
+	return plan
+}
+
+// plan fills in plan, which has a step for each call.
+func (c *Catalog) plan(turn Turn, plan Plan) {
 	for i, call := range turn.Calls {
 		call.Identity = Identity{turn.Session, turn.Number, i}
 		plan[i] = c.step(call)
@@ -52,7 +58,6 @@ func (c *Catalog) Plan(turn Turn) Plan {
 			}
 		}
 	}
-	return plan
 }
 
 func (c *Catalog) step(call Call) Step {
@@ -67,7 +72,7 @@ func (c *Catalog) step(call Call) Step {
 		if repaired, notes, ok := e.input.Repair(s.Call.Arguments, e.Repair); ok {
 			s.Call.Arguments, violations = repaired, nil
 			for _, n := range notes {
-				s.Repaired = append(s.Repaired, n.Message)
+				s.Repaired = append(s.Repaired, "Note: the argument at "+or(n.Path, "the root")+" was repaired: "+n.Message+".")
 			}
 		}
 	}

@@ -14,14 +14,13 @@ import (
 // settle turns what came out of a handler into the outcome that is recorded and
 // answered: cleaned, capped, checked against the outputSchema, never empty. late
 // says that the handler was still running when its time was up.
-func (x *Execution) settle(ctx context.Context, h handled, late bool) Outcome {
-	r := h.res
+func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) Outcome {
 	r.CallID, r.Tool, r.Recorded = x.Call.ID, x.Call.Name, false
 	r.Attempts, r.Duration = x.Attempts(), time.Since(x.start)
 	var e *Error
 	switch {
-	case h.err != nil:
-		e = new(*asError(h.err)) // a copy: the handler may keep its own
+	case err != nil:
+		e = new(*asError(err)) // a copy: the handler may keep its own
 	case r.Code != "":
 		e = &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted}
 	}
@@ -30,7 +29,7 @@ func (x *Execution) settle(ctx context.Context, h handled, late bool) Outcome {
 		if e != nil {
 			was = e.Message
 		}
-		e = &Error{Code: Timeout, Message: was, Cause: h.err}
+		e = &Error{Code: Timeout, Message: was, Cause: err}
 	}
 	if e == nil {
 		e = x.checkOutput(&r)

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // For infers the JSON Schema (2020-12) of the Go type T; see [ForType].
@@ -109,7 +106,7 @@ type inference struct {
 	loops    map[reflect.Type]bool // types other than structs that hold themselves
 	names    map[reflect.Type]string
 	defOrder []reflect.Type
-	defs     shape
+	defs     inferObject
 }
 
 // count notes how often each struct type is used and which other types hold themselves.
@@ -144,7 +141,7 @@ func (in *inference) count(t reflect.Type, open map[reflect.Type]bool) {
 }
 
 // describe returns the schema of t as it stands at one place: a reference where t is described elsewhere.
-func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
 	if onlyPointers(t) {
 		return nil, at.errorf("%v points to nothing but pointers", t)
 	}
@@ -152,7 +149,7 @@ func (in *inference) describe(t reflect.Type, at goPath, c *tagSet) (*shape, err
 	if !shared || (t == in.root && at.at == "") {
 		return in.body(t, at, c)
 	}
-	o := new(shape)
+	o := new(inferObject)
 	if t == in.root {
 		o.str("$ref", "#")
 		return o, nil
@@ -191,7 +188,7 @@ func (in *inference) defName(t reflect.Type) string {
 }
 
 // body describes t itself.
-func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
 	if own, ok, err := ownSchema(t); err != nil {
 		return nil, at.errorf("%w", err)
 	} else if ok {
@@ -200,7 +197,7 @@ func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) 
 		}
 		return own, nil
 	}
-	o := new(shape)
+	o := new(inferObject)
 	if anyJSON(t) {
 		return o, nil
 	}
@@ -275,7 +272,7 @@ func (in *inference) body(t reflect.Type, at goPath, c *tagSet) (*shape, error) 
 }
 
 // nullable describes a pointer: what it points to, or null.
-func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
+func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
 	elem := t
 	for elem.Kind() == reflect.Pointer {
 		elem = elem.Elem()
@@ -287,7 +284,7 @@ func (in *inference) nullable(t reflect.Type, at goPath, c *tagSet) (*shape, err
 	if o.admitNull() {
 		return o, nil
 	}
-	either := new(shape)
+	either := new(inferObject)
 	either.raw("anyOf", []byte(`[`+string(o.bytes())+`,{"type":"null"}]`))
 	return either, nil
 }
@@ -302,8 +299,8 @@ func onlyPointers(t reflect.Type) bool {
 }
 
 // list describes a slice or an array; bytes are base64 text.
-func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*shape, error) {
-	o := new(shape)
+func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*inferObject, error) {
+	o := new(inferObject)
 	if t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == "" {
 		o.str("type", "string")
 		o.str("contentEncoding", "base64")
@@ -334,12 +331,12 @@ func (in *inference) list(t reflect.Type, at goPath, c *tagSet) (*shape, error) 
 }
 
 // structure describes a struct.
-func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
+func (in *inference) structure(t reflect.Type, at goPath) (*inferObject, error) {
 	fields, rest, err := structFields(t)
 	if err != nil {
 		return nil, at.errorf("%w", err)
 	}
-	var props shape
+	var props inferObject
 	var required [][]byte
 	for _, f := range fields {
 		where := at.field(f.path)
@@ -366,7 +363,7 @@ func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
 			required = append(required, jsonString(f.name))
 		}
 	}
-	o := new(shape)
+	o := new(inferObject)
 	o.str("type", "object")
 	o.raw("properties", props.bytes())
 	if len(required) > 0 {
@@ -385,121 +382,4 @@ func (in *inference) structure(t reflect.Type, at goPath) (*shape, error) {
 		}
 	}
 	return o, nil
-}
-
-// ownSchema is what the type's JSONSchema method says, checked.
-func ownSchema(t reflect.Type) (o *shape, ok bool, err error) {
-	type describer interface{ JSONSchema() []byte }
-	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer || !reflect.PointerTo(t).Implements(reflect.TypeFor[describer]()) {
-		return nil, false, nil
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			o, ok, err = nil, false, fmt.Errorf("JSONSchema of %v panicked: %v", t, r)
-		}
-	}()
-	raw := jsontext.Value(reflect.New(t).Interface().(describer).JSONSchema())
-	if !raw.IsValid() || raw.Kind() != '{' {
-		return nil, false, fmt.Errorf("JSONSchema of %v is not a JSON object", t)
-	}
-	if err := raw.Compact(); err != nil {
-		return nil, false, fmt.Errorf("JSONSchema of %v: %w", t, err)
-	}
-	o = new(shape)
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
-	dec.ReadToken()
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, false, err
-		}
-		key := name.String()
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil, false, err
-		}
-		o.raw(key, bytes.Clone(v))
-	}
-	return o, true, nil
-}
-
-// rootedWord returns a member name in raw whose meaning depends on the document around it.
-func rootedWord(raw jsontext.Value) string {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
-	for {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			return ""
-		}
-		if kind, n := dec.StackIndex(dec.StackDepth()); kind == '{' && n%2 == 1 {
-			switch s := tok.String(); s {
-			case "$schema", "$id", "$anchor", "$defs", "$ref", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor":
-				return s
-			}
-		}
-	}
-}
-
-// methodSet says which methods decide how a type is marshalled and bound.
-type methodSet struct{ json, marshalText, unmarshalText bool }
-
-func (m methodSet) any() bool { return m.json || m.marshalText || m.unmarshalText }
-
-func methodsOf(t reflect.Type) methodSet {
-	if t.Kind() == reflect.Interface || t == reflect.TypeFor[time.Time]() {
-		return methodSet{}
-	}
-	p := reflect.PointerTo(t)
-	return methodSet{
-		json: p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
-			p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[json.MarshalerTo]()),
-		marshalText:   p.Implements(reflect.TypeFor[textMarshaler]()) || p.Implements(reflect.TypeFor[textAppender]()),
-		unmarshalText: p.Implements(reflect.TypeFor[textUnmarshaler]()),
-	}
-}
-
-type (
-	textMarshaler   interface{ MarshalText() ([]byte, error) }
-	textAppender    interface{ AppendText([]byte) ([]byte, error) }
-	textUnmarshaler interface{ UnmarshalText([]byte) error }
-)
-
-// anyJSON reports whether t takes every JSON value.
-func anyJSON(t reflect.Type) bool {
-	return t == reflect.TypeFor[jsontext.Value]() ||
-		t.PkgPath() == "encoding/json" && t.Name() == "RawMessage" ||
-		t.Kind() == reflect.Interface && t.NumMethod() == 0
-}
-
-// opaque reports whether a type is described without a look at its parts.
-func opaque(t reflect.Type) bool {
-	if anyJSON(t) || t == reflect.TypeFor[time.Time]() || methodsOf(t).any() {
-		return true
-	}
-	_, own, err := ownSchema(t)
-	return own || err != nil
-}
-
-// integerRange returns the least and the greatest value of an integer type, as JSON text.
-func integerRange(t reflect.Type) (lo, hi string) {
-	bits := t.Bits()
-	if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr {
-		return "0", strconv.FormatUint(math.MaxUint64>>(64-bits), 10)
-	}
-	return strconv.FormatInt(math.MinInt64>>(64-bits), 10), strconv.FormatInt(math.MaxInt64>>(64-bits), 10)
-}
-
-const (
-	// timePattern admits exactly the RFC 3339 moments that time.Time binds: days that exist, no leap second.
-	timePattern = `^(?:[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)` +
-		`|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)` +
-		`T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$`
-	base64Pattern = `^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$`
-)
-
-// base64ArrayPattern is base64 of a number of bytes that is 0, 1 or 2 more than a multiple of three.
-var base64ArrayPattern = [3]string{
-	`^(?:[A-Za-z0-9+/]{4})*$`,
-	`^(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}==$`,
-	`^(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{3}=$`,
 }

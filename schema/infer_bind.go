@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -16,7 +17,8 @@ import (
 // A JSON Schema calls 5.0 and 1e2 integers, the package does not: for an integer field such a number is read as 5 and 100, exactly. At most
 // 64 numbers of one document may be spelled so. A number outside the Go type is an error, never wrapped or rounded.
 //
-// An error of Bind is a *json.SemanticError or a *jsontext.SyntacticError whose JSONPointer says where.
+// An error of Bind is a *json.SemanticError or a *jsontext.SyntacticError whose JSONPointer says where; [BindViolation] puts the former in words for a model.
+// Into an any, numbers arrive as float64, rounded or refused past its range: use jsontext.Value to keep them.
 func Bind(data []byte, v any) error {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
@@ -36,6 +38,54 @@ func Bind(data []byte, v any) error {
 	}
 }
 
+// BindViolation turns an error of [Bind] into a violation of keyword "bind", in the words of JSON. It is false for any other error.
+//
+// Binding fails after validation only where a schema admits more than its Go type, which an inferred one does not, types with an
+// UnmarshalText of their own apart; [Binds] tells most other cases at registration.
+func BindViolation(err error) (Violation, bool) {
+	var at *json.SemanticError
+	if !errors.As(err, &at) || at.GoType == nil {
+		return Violation{}, false
+	}
+	v := Violation{Path: clip(string(at.JSONPointer), maxPath), Keyword: "bind", Expected: bindsFrom(at.GoType), Got: kindName(at.JSONKind)}
+	if len(at.JSONValue) > 0 {
+		v.Got = clip(string(at.JSONValue), maxShown)
+	}
+	v.Message = "must be " + v.Expected + ", got " + oneLine(v.Got)
+	if methodsOf(behindPointers(at.GoType)).unmarshalText && at.Err != nil {
+		v.Message += ": " + oneLine(clip(at.Err.Error(), maxShown))
+	}
+	return v, true
+}
+
+// bindsFrom says which JSON a type binds, in words.
+func bindsFrom(t reflect.Type) string {
+	t = behindPointers(t)
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return "a moment as in RFC 3339, such as 2006-01-02T15:04:05Z"
+	case isBytes(t) && t.Kind() == reflect.Array:
+		return "base64 text of " + strconv.Itoa(t.Len()) + " bytes"
+	case isBytes(t):
+		return "base64 text"
+	case t.Kind() == reflect.Array:
+		return "an array of " + strconv.Itoa(t.Len())
+	}
+	switch takes := goTakes(t); {
+	case len(takes) == 0:
+		return "absent"
+	case takes[0] == "integer":
+		lo, hi := integerRange(t)
+		return "an integer from " + lo + " to " + hi
+	case takes[0] == "number":
+		return "a number within " + strconv.Itoa(t.Bits()) + "-bit floating point"
+	case takes[0] == "array" || takes[0] == "object":
+		return "an " + takes[0]
+	default:
+		return "a " + takes[0]
+	}
+}
+
 // maxRespelled bounds how often Bind reads a document again.
 const maxRespelled = 64
 
@@ -49,9 +99,10 @@ func respellInteger(data []byte, failure error) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	text, ok := integerText(string(data[span.start:span.end]))
-	if !ok {
-		return nil, false
+	spelled := string(data[span.start:span.end])
+	text, ok := integerText(spelled)
+	if !ok || text == spelled {
+		return nil, false // -1 for an unsigned field stays what it is
 	}
 	return splice(data, span.start, span.end, []byte(text)), true
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -42,7 +41,7 @@ func Binds(t reflect.Type, schemaJSON []byte) error {
 			break
 		}
 	}
-	b := binding{root: raw, seen: map[bindVisit]bool{}}
+	b := binding{root: raw, seen: map[bindVisit]bool{}, left: maxBindVisits}
 	b.judge(raw, "", t, goPath{typ: t})
 	return errors.Join(b.faults...)
 }
@@ -55,6 +54,7 @@ const (
 type binding struct {
 	root   jsontext.Value
 	seen   map[bindVisit]bool
+	left   int // visits that may still be made
 	faults []error
 }
 
@@ -76,68 +76,14 @@ func pointerOrRoot(at string) string {
 	return at
 }
 
-// bindKeywords are those of one subschema that say something about binding. Rest holds all others.
-type bindKeywords struct {
-	Type                 jsontext.Value            `json:"type"`
-	Properties           map[string]jsontext.Value `json:"properties"`
-	PatternProperties    map[string]jsontext.Value `json:"patternProperties"`
-	AdditionalProperties jsontext.Value            `json:"additionalProperties"`
-	Items                jsontext.Value            `json:"items"`
-	PrefixItems          []jsontext.Value          `json:"prefixItems"`
-	MinItems             jsontext.Value            `json:"minItems"`
-	MaxItems             jsontext.Value            `json:"maxItems"`
-	Minimum              jsontext.Value            `json:"minimum"`
-	Maximum              jsontext.Value            `json:"maximum"`
-	ExclusiveMinimum     jsontext.Value            `json:"exclusiveMinimum"`
-	ExclusiveMaximum     jsontext.Value            `json:"exclusiveMaximum"`
-	MultipleOf           jsontext.Value            `json:"multipleOf"`
-	Enum                 []jsontext.Value          `json:"enum"`
-	Const                jsontext.Value            `json:"const"`
-	Pattern              jsontext.Value            `json:"pattern"`
-	Format               jsontext.Value            `json:"format"`
-	ContentEncoding      jsontext.Value            `json:"contentEncoding"`
-	Ref                  string                    `json:"$ref"`
-	AnyOf                []jsontext.Value          `json:"anyOf"`
-	OneOf                []jsontext.Value          `json:"oneOf"`
-	Rest                 map[string]jsontext.Value `json:",embed"`
-}
-
-// annotations never refuse a value; any other keyword in Rest may.
-var annotations = []string{"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default",
-	"examples", "example", "deprecated", "readOnly", "writeOnly", "contentMediaType"}
-
-// widening keywords in Rest refuse values by their length or company, never by what the binding of one looks at.
-var harmless = []string{"required", "dependentRequired", "minProperties", "maxProperties", "uniqueItems", "minLength", "maxLength"}
-
-// narrows reports whether a keyword that we do not follow may exclude values.
-func (k *bindKeywords) narrows() bool {
-	for name := range k.Rest {
-		if !slices.Contains(annotations, name) && !slices.Contains(harmless, name) && !strings.HasPrefix(name, "x-") {
-			return true
-		}
-	}
-	return false
-}
-
-// asserts reports whether the subschema says anything but $ref, anyOf, oneOf and annotations.
-func (k *bindKeywords) asserts() bool {
-	for name := range k.Rest {
-		if !slices.Contains(annotations, name) && !strings.HasPrefix(name, "x-") {
-			return true
-		}
-	}
-	return k.Type != nil || k.Properties != nil || k.PatternProperties != nil || k.AdditionalProperties != nil || k.Items != nil || k.PrefixItems != nil ||
-		k.MinItems != nil || k.MaxItems != nil || k.Minimum != nil || k.Maximum != nil || k.ExclusiveMinimum != nil || k.ExclusiveMaximum != nil ||
-		k.MultipleOf != nil || k.Enum != nil || k.Const != nil || k.Pattern != nil
-}
-
 // judge compares one subschema with one type. Everything that it is not sure of it passes over.
 func (b *binding) judge(raw jsontext.Value, at string, t reflect.Type, path goPath) {
 	v := bindVisit{at, t}
-	if b.seen[v] || len(b.seen) >= maxBindVisits || len(b.faults) >= maxBindFaults {
+	if b.seen[v] || b.left <= 0 || len(b.faults) >= maxBindFaults {
 		return
 	}
 	b.seen[v] = true
+	b.left--
 	if raw.Kind() == 'f' {
 		return // admits nothing
 	}
@@ -151,8 +97,8 @@ func (b *binding) judge(raw jsontext.Value, at string, t reflect.Type, path goPa
 			return // not a schema that compiles; the compiler says so better
 		}
 	}
-	if k.narrows() {
-		return
+	if _, own := k.Rest["$id"]; k.narrows() || own && at != "" {
+		return // a document within the document: its references start elsewhere
 	}
 	switch {
 	case k.Ref != "":
@@ -217,19 +163,6 @@ func disjoint(branches []jsontext.Value) bool {
 	return true
 }
 
-// types lists the names in type, nil where there is no such keyword.
-func (k *bindKeywords) types() (names []string) {
-	switch k.Type.Kind() {
-	case '"':
-		var one string
-		json.Unmarshal(k.Type, &one)
-		return []string{one}
-	case '[':
-		json.Unmarshal(k.Type, &names)
-	}
-	return names
-}
-
 // judgeEnum binds each value. Values that other keywords may exclude are not judged.
 func (b *binding) judgeEnum(k *bindKeywords, at string, t reflect.Type, path goPath) {
 	alone := *k
@@ -270,7 +203,7 @@ func kindHas(name string, kind jsontext.Kind) bool {
 
 // judgeKind compares the types that the schema names with what the Go kind takes, then their parts.
 func (b *binding) judgeKind(k *bindKeywords, at string, t reflect.Type, path goPath) {
-	takes := kindsOfGo(t)
+	takes := goTakes(t)
 	if takes == nil {
 		b.fault(at, "%v (%v) has no JSON form to bind", path, t)
 		return
@@ -299,74 +232,6 @@ func (b *binding) judgeKind(k *bindKeywords, at string, t reflect.Type, path goP
 	}
 }
 
-// judgeInteger compares bounds. A missing bound is let pass where only a number of more than 64 bits could be past it.
-func (b *binding) judgeInteger(k *bindKeywords, at string, t reflect.Type, path goPath) {
-	if t.Kind() < reflect.Int || t.Kind() > reflect.Uintptr {
-		return
-	}
-	lo, hi := integerRange(t)
-	wide := t.Bits() == 64 || t.Kind() == reflect.Int || t.Kind() == reflect.Uint
-	if low, ok := k.bound(k.Minimum, k.ExclusiveMinimum, 1); !ok {
-		return
-	} else if low == nil && (!wide || lo == "0") || low != nil && low.Cmp(exactNumber(lo)) < 0 {
-		b.fault(at, "the schema admits integers below %s, the least that %v (%v) holds: set minimum", lo, path, t)
-	}
-	if high, ok := k.bound(k.Maximum, k.ExclusiveMaximum, -1); !ok {
-		return
-	} else if high == nil && !wide || high != nil && high.Cmp(exactNumber(hi)) > 0 {
-		b.fault(at, "the schema admits integers over %s, the most that %v (%v) holds: set maximum", hi, path, t)
-	}
-}
-
-// bound is the tighter of an inclusive and an exclusive bound, nil if there is neither; ok is false where a
-// bound cannot be read cheaply.
-func (k *bindKeywords) bound(inclusive, exclusive jsontext.Value, inward int64) (bound *big.Rat, ok bool) {
-	for i, raw := range []jsontext.Value{inclusive, exclusive} {
-		if raw.Kind() != '0' {
-			continue // absent, or draft 4's boolean: then the inclusive bound is judged as it stands
-		}
-		if !modest(string(raw)) {
-			return nil, false
-		}
-		n := exactNumber(string(raw))
-		if i == 1 && n.IsInt() {
-			n = n.Add(n, big.NewRat(inward, 1))
-		}
-		if bound == nil || n.Cmp(bound) == int(inward) {
-			bound = n
-		}
-	}
-	return bound, true
-}
-
-// modest reports whether a number is small enough to be made exact: an exponent of nine digits would fill the memory.
-func modest(text string) bool {
-	i := strings.IndexAny(text, "eE")
-	if i < 0 {
-		return len(text) <= 400
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(text[i+1:], "+"))
-	return err == nil && n >= -400 && n <= 400 && i <= 400
-}
-
-// onlyIntegers reports whether every number that the subschema admits is an integer, or may be.
-func (k *bindKeywords) onlyIntegers() bool {
-	return k.MultipleOf.Kind() == '0' && (!modest(string(k.MultipleOf)) || exactNumber(string(k.MultipleOf)).IsInt())
-}
-
-// judgeString asks for some sign that not every string is meant where the type takes only some.
-func (b *binding) judgeString(k *bindKeywords, at string, t reflect.Type, path goPath) {
-	if k.Pattern != nil || k.Format != nil || k.ContentEncoding != nil {
-		return
-	}
-	switch {
-	case t == reflect.TypeFor[time.Time]():
-		b.fault(at, "the schema admits any string, %v (%v) binds only RFC 3339: add format date-time, and a pattern to refuse others", path, t)
-	case isBytes(t):
-		b.fault(at, "the schema admits any string, %v (%v) binds only base64: add contentEncoding base64, and a pattern to refuse others", path, t)
-	}
-}
-
 func (b *binding) judgeArray(k *bindKeywords, at string, t reflect.Type, path goPath) {
 	if t.Kind() == reflect.Array && !isBytes(t) {
 		least, most := lengthOf(k.MinItems), lengthOf(k.MaxItems)
@@ -383,15 +248,6 @@ func (b *binding) judgeArray(k *bindKeywords, at string, t reflect.Type, path go
 	if k.Items.Kind() == '{' || k.Items.Kind() == 't' {
 		b.judge(k.Items, at+"/items", t.Elem(), path.element())
 	}
-}
-
-// lengthOf reads a length, -1 where there is none.
-func lengthOf(raw jsontext.Value) int {
-	n, err := strconv.Atoi(string(raw))
-	if err != nil {
-		return -1
-	}
-	return n
 }
 
 func (b *binding) judgeObject(k *bindKeywords, at string, t reflect.Type, path goPath) {
@@ -474,8 +330,8 @@ func isBytes(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == ""
 }
 
-// kindsOf lists the JSON types beside null that a type binds, nil for a type with no JSON form.
-func kindsOfGo(t reflect.Type) []string {
+// goTakes lists the JSON types beside null that a type binds, nil for a type with no JSON form.
+func goTakes(t reflect.Type) []string {
 	switch {
 	case t == reflect.TypeFor[time.Time](), methodsOf(t).unmarshalText, isBytes(t):
 		return []string{"string"}

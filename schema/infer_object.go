@@ -6,21 +6,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// shape is a JSON object under construction whose members keep their order.
-type shape struct{ members []shapeMember }
+// inferObject is a JSON object under construction whose members keep their order.
+type inferObject struct{ members []inferMember }
 
-type shapeMember struct {
+type inferMember struct {
 	name  string
 	value []byte // JSON
 }
 
-func (o *shape) raw(name string, value []byte) {
-	o.members = append(o.members, shapeMember{name, value})
+func (o *inferObject) raw(name string, value []byte) {
+	o.members = append(o.members, inferMember{name, value})
 }
-func (o *shape) str(name, value string) { o.raw(name, jsonString(value)) }
-func (o *shape) num(name, text string)  { o.raw(name, []byte(text)) }
+func (o *inferObject) str(name, value string) { o.raw(name, jsonString(value)) }
+func (o *inferObject) num(name, text string)  { o.raw(name, []byte(text)) }
 
-func (o *shape) get(name string) []byte {
+func (o *inferObject) get(name string) []byte {
 	for _, m := range o.members {
 		if m.name == name {
 			return m.value
@@ -29,9 +29,9 @@ func (o *shape) get(name string) []byte {
 	return nil
 }
 
-func (o *shape) has(name string) bool { return o.get(name) != nil }
+func (o *inferObject) has(name string) bool { return o.get(name) != nil }
 
-func (o *shape) set(name string, value []byte) {
+func (o *inferObject) set(name string, value []byte) {
 	for i := range o.members {
 		if o.members[i].name == name {
 			o.members[i].value = value
@@ -39,7 +39,7 @@ func (o *shape) set(name string, value []byte) {
 	}
 }
 
-func (o *shape) bytes() []byte {
+func (o *inferObject) bytes() []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, m := range o.members {
@@ -56,7 +56,7 @@ func (o *shape) bytes() []byte {
 
 // describeWith puts the description where a reader looks first, right after the type. The field's words
 // replace those of the type: they know the place.
-func (o *shape) describeWith(text string) {
+func (o *inferObject) describeWith(text string) {
 	if text == "" {
 		return
 	}
@@ -68,11 +68,11 @@ func (o *shape) describeWith(text string) {
 	if len(o.members) > 0 && o.members[0].name == "type" {
 		at = 1
 	}
-	o.members = append(o.members[:at:at], append([]shapeMember{{"description", jsonString(text)}}, o.members[at:]...)...)
+	o.members = append(o.members[:at:at], append([]inferMember{{"description", jsonString(text)}}, o.members[at:]...)...)
 }
 
 // admitNull widens o to null where its own keywords can say so, and reports whether they can.
-func (o *shape) admitNull() bool {
+func (o *inferObject) admitNull() bool {
 	if len(o.members) == 0 {
 		return true // any JSON, null included
 	}

@@ -52,7 +52,7 @@ func (c *tagSet) leftOver(at goPath, t reflect.Type) error {
 }
 
 // textKeywords adds the keywords of a string.
-func (c *tagSet) textKeywords(o *shape, at goPath, t reflect.Type) error {
+func (c *tagSet) textKeywords(o *inferObject, at goPath, t reflect.Type) error {
 	if err := c.enum(o, at, t); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *tagSet) textKeywords(o *shape, at goPath, t reflect.Type) error {
 }
 
 // numberKeywords adds the keywords of a number; lo and hi are the bounds of its type.
-func (c *tagSet) numberKeywords(o *shape, at goPath, t reflect.Type, lo, hi string) error {
+func (c *tagSet) numberKeywords(o *inferObject, at goPath, t reflect.Type, lo, hi string) error {
 	if err := c.enum(o, at, t); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *tagSet) numberKeywords(o *shape, at goPath, t reflect.Type, lo, hi stri
 }
 
 // enum adds the enum, whose every value must bind.
-func (c *tagSet) enum(o *shape, at goPath, t reflect.Type) error {
+func (c *tagSet) enum(o *inferObject, at goPath, t reflect.Type) error {
 	text := c.take("enum")
 	if text == "" {
 		return nil
@@ -136,7 +136,7 @@ func bindsText(text string, t reflect.Type) error {
 }
 
 // countKeywords adds a pair of bounds on a length; an empty text adds nothing.
-func countKeywords(o *shape, at goPath, minName, minText, maxName, maxText string) error {
+func countKeywords(o *inferObject, at goPath, minName, minText, maxName, maxText string) error {
 	counts := [2]uint64{}
 	for i, p := range [2]struct{ name, text string }{{minName, minText}, {maxName, maxText}} {
 		if p.text == "" {

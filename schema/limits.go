@@ -76,8 +76,36 @@ func keySet(words string) map[string]bool {
 // grows with the square of the subschemas, and its words on a foreign reference
 // would not say where it stands.
 func inspect(doc any, foreign bool) error {
+	if n := objects(doc); n > maxObjects {
+		return &CompileError{"", fmt.Sprintf("the schema has %d objects; at most %d are accepted: split the tool or share definitions with $ref", n, maxObjects)}
+	}
 	in := inspection{doc: doc, foreign: foreign, plain: !hasID(doc)}
 	return in.schema(doc, nil)
+}
+
+// maxObjects bounds what a reference may turn into schemas, wherever it stands:
+// below an unknown keyword, or in a default. A schema and its map of properties
+// are two objects.
+const maxObjects = 3 * MaxSubschemas
+
+// objects counts all that could be a subschema: objects, and booleans in lists.
+func objects(v any) int {
+	n := 0
+	switch v := v.(type) {
+	case map[string]any:
+		n = 1
+		for _, x := range v {
+			n += objects(x)
+		}
+	case []any:
+		for _, x := range v {
+			if _, ok := x.(bool); ok {
+				n++
+			}
+			n += objects(x)
+		}
+	}
+	return n
 }
 
 type inspection struct {
@@ -236,6 +264,10 @@ func compileError(err error, doc any) error {
 	if errors.As(err, &meta) {
 		var failed *jsonschema.ValidationError
 		if errors.As(meta.Err, &failed) {
+			_, where, _ := strings.Cut(meta.URL, "#") // the root, or what a reference met below an unknown keyword
+			if sub, ok := lookup(doc, where); ok {
+				doc = sub
+			}
 			if vs := explain(nil, nil, doc, failed); len(vs) > 0 {
 				v := vs[len(vs)-1]
 				for _, w := range vs { // the deepest is the most precise
@@ -247,7 +279,7 @@ func compileError(err error, doc any) error {
 				if v.Closest != "" {
 					msg += "; did you mean " + oneLine(v.Closest) + "?"
 				}
-				return &CompileError{v.Path, msg}
+				return &CompileError{fragmentPointer(meta.URL) + v.Path, msg}
 			}
 		}
 	}

@@ -313,9 +313,9 @@ func kindName(k jsontext.Kind) string {
 		return "a number"
 	case 't', 'f':
 		return "a boolean"
-	case '{':
+	case '{', '}':
 		return "an object"
-	case '[':
+	case '[', ']':
 		return "an array"
 	}
 	return "null"

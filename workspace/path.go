@@ -1,0 +1,141 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is the number of links that one path may pass, as in Linux (path_resolution(7)).
+const maxLinks = 40
+
+// rel turns a path as the model wrote it into a clean slash path below the root, "." being the root. It reads nothing.
+func (w *Workspace) rel(op, name string) (string, error) {
+	bad := func(kind error, reason, fix string) (string, error) {
+		return "", &Error{Op: op, Path: name, Reason: reason, Fix: fix, Err: kind}
+	}
+	if name == "" {
+		return bad(ErrInvalidPath, "the path is empty", `name a file, or "." for the workspace itself`)
+	}
+	if strings.IndexByte(name, 0) >= 0 {
+		return bad(ErrInvalidPath, "the path has a NUL character", "remove it")
+	}
+	clean := path.Clean(filepath.ToSlash(name))
+	if filepath.IsAbs(name) {
+		inside, ok := w.cut(clean)
+		if !ok {
+			return bad(ErrEscape, "the path is outside the workspace", "use a path relative to the workspace")
+		}
+		clean = inside
+	}
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return bad(ErrEscape, "the path climbs out of the workspace", "use a path inside it")
+	}
+	if runtime.GOOS == "windows" && strings.Contains(clean, ":") {
+		return bad(ErrInvalidPath, "a colon names a drive or a hidden stream", "remove it")
+	}
+	if !filepath.IsLocal(filepath.FromSlash(clean)) { // reserved names and rooted paths on Windows
+		return bad(ErrEscape, "the path does not name a file of the workspace", "use a plain relative path")
+	}
+	return clean, nil
+}
+
+// cut removes the root from an absolute, clean slash path, component by component: /w/project-evil is not in /w/project.
+func (w *Workspace) cut(abs string) (string, bool) {
+	have := strings.Split(abs, "/")
+	for _, s := range w.spellings {
+		want := strings.Split(strings.TrimSuffix(s, "/"), "/")
+		if len(have) < len(want) {
+			continue
+		}
+		same := true
+		for i := range want {
+			if have[i] != want[i] && !(w.fold && strings.EqualFold(have[i], want[i])) {
+				same = false
+				break
+			}
+		}
+		if same {
+			return path.Clean(strings.Join(have[len(want):], "/")), true
+		}
+	}
+	return "", false
+}
+
+// follow resolves every link of a clean relative path, the last one too, and returns a path without links. What does not
+// exist yet is kept as written. The result is a name for os.Root, not a permission: the tree may have changed by then.
+func (w *Workspace) follow(rel string) (real string, err error) {
+	var done []string
+	todo := strings.Split(rel, "/")
+	for links := 0; len(todo) > 0; {
+		c := todo[0]
+		todo = todo[1:]
+		switch c {
+		case "", ".":
+			continue
+		case "..": // only from link targets; done has no links in it, so its parent is the last but one
+			if len(done) == 0 {
+				return "", errEscapes
+			}
+			done = done[:len(done)-1]
+			continue
+		}
+		here := strings.Join(append(done, c), "/")
+		st, err := w.root.Lstat(here)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			rest := path.Join(append([]string{here}, todo...)...)
+			if rest == ".." || strings.HasPrefix(rest, "../") {
+				return "", errEscapes
+			}
+			return rest, nil
+		case err != nil:
+			return "", err
+		case st.Mode()&fs.ModeSymlink == 0:
+			done = append(done, c)
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", syscall.ELOOP
+		}
+		target, err := w.root.Readlink(here)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(target) {
+			inside, ok := w.cut(path.Clean(filepath.ToSlash(target)))
+			if !ok {
+				return "", errEscapes
+			}
+			done, target = nil, inside
+		}
+		todo = append(strings.Split(filepath.ToSlash(target), "/"), todo...)
+	}
+	if len(done) == 0 {
+		return ".", nil
+	}
+	return strings.Join(done, "/"), nil
+}
+
+var errEscapes = errors.New("path escapes from parent")
+
+// locate is rel and follow together.
+func (w *Workspace) locate(op, name string) (string, error) {
+	rel, err := w.rel(op, name)
+	if err != nil {
+		return "", err
+	}
+	real, err := w.follow(rel)
+	return real, describe(op, name, err)
+}
+
+// Clean returns the slash path below the root that name spells, "." being the root itself, without asking the disk.
+func (w *Workspace) Clean(name string) (string, error) { return w.rel("resolve", name) }
+
+// Resolve returns the slash path below the root of what name leads to, with every link resolved. A part that does not exist
+// yet is kept as written, so a file can be judged before it is made.
+func (w *Workspace) Resolve(name string) (string, error) { return w.locate("resolve", name) }
