@@ -66,9 +66,9 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	return g, nil
 }
 
-// wire registers the built-in tools of the workspace and connects the
+// wire registers the built-in tools of the workspace, and more, and connects the
 // dispatcher to them.
-func (g *gate) wire(store func() (*artifact.Store, error), allow []string) error {
+func (g *gate) wire(store func() (*artifact.Store, error), allow []string, more ...callgate.Tool) error {
 	rules, err := newRules(allow)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (g *gate) wire(store func() (*artifact.Store, error), allow []string) error
 		return err
 	}
 	var registry callgate.Registry
-	if err := registry.Register(tools...); err != nil {
+	if err := registry.Register(append(tools, more...)...); err != nil {
 		return err
 	}
 	g.catalog = registry.Catalog()
@@ -157,7 +157,7 @@ func (r rules) decide(_ context.Context, req callgate.Request) (callgate.Decisio
 		return callgate.Decision{Verdict: callgate.Allow, Rule: "default.read"}, nil
 	}
 	return callgate.Decision{Rule: "default.deny", Reason: fmt.Sprintf(
-		"only reads in the workspace are allowed here; the user can allow this tool with --allow %s", quoteWord(req.Spec.Name))}, nil
+		"it is not a read in the workspace, and nothing allows it; the user can, with --allow %s", quoteWord(req.Spec.Name))}, nil
 }
 
 // quoteWord returns a tool's name as a shell takes it and as a pattern that
