@@ -114,6 +114,8 @@ func TestPanicIsForTheOperator(t *testing.T) {
 	}
 }
 
+// H209: no answer in time has a code of its own, which is not that of a call that
+// was refused before it started, and says to check before repeating.
 func TestTimeout(t *testing.T) {
 	obeys := func(ctx context.Context, _ Call) (Result, error) {
 		<-ctx.Done()

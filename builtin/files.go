@@ -44,7 +44,7 @@ func (f *Files) Tools() ([]callgate.Tool, error) {
 		return nil, errors.New("builtin: Files has no Workspace")
 	}
 	var tools []callgate.Tool
-	for _, make := range []func() (callgate.Tool, error){f.readFile, f.writeFile, f.editFile} {
+	for _, make := range []func() (callgate.Tool, error){f.readFile, f.writeFile, f.editFile, f.glob, f.grep} {
 		t, err := make()
 		if err != nil {
 			return nil, err

@@ -22,32 +22,30 @@ import (
 // about those before its turn. What needs no change is shared with history. Cat
 // may be nil.
 func Pair(history []Message, cat *callgate.Catalog) []Message {
+	said := make([]Message, 0, len(history))
+	for _, m := range history {
+		if m = sayable(m); len(m.Blocks) > 0 {
+			said = append(said, m)
+		}
+	}
 	used := map[string]bool{}
-	out := make([]Message, 0, len(history))
-	for i := 0; i < len(history); i++ {
-		m := withoutBlanks(history[i])
-		if m.Role != Assistant {
-			m = keep(m, func(b Block) bool { return b.Type != ResultBlock && b.Type != CallBlock })
-			if len(m.Blocks) > 0 {
+	out := make([]Message, 0, len(said))
+	for i := 0; i < len(said); i++ {
+		m := said[i].WithIDs()
+		calls := m.Calls()
+		if len(calls) == 0 {
+			// A result here has no call.
+			if m = keep(m, func(b Block) bool { return b.Type != ResultBlock }); len(m.Blocks) > 0 {
 				out = append(out, m)
 			}
 			continue
 		}
-		m = keep(m, func(b Block) bool { return b.Type != ResultBlock }).WithIDs()
-		if len(m.Blocks) == 0 {
-			continue
-		}
-		calls := m.Calls()
-		if len(calls) == 0 {
-			out = append(out, m)
-			continue
-		}
 		// The answer is everything up to the next word of the assistant.
 		end := i + 1
-		for end < len(history) && history[end].Role != Assistant {
+		for end < len(said) && said[end].Role != Assistant {
 			end++
 		}
-		answer := answerTo(calls, original(history[i]), history[i+1:end], cat)
+		answer := answerTo(calls, original(said[i]), said[i+1:end], cat)
 		answer.Turn = m.Turn
 		m, answer = distinct(m, answer, used)
 		out = append(out, m, answer)
@@ -71,11 +69,9 @@ func answerTo(calls []callgate.Call, ids []string, following []Message, cat *cal
 	results := make([]*callgate.Result, len(calls))
 	var rest []Block
 	for _, m := range following {
-		for _, b := range withoutBlanks(m).Blocks {
+		for _, b := range m.Blocks {
 			if b.Type != ResultBlock {
-				if b.Type != CallBlock {
-					rest = append(rest, b)
-				}
+				rest = append(rest, b)
 				continue
 			}
 			for i := range calls {
@@ -159,15 +155,16 @@ func union(a, b map[string]bool) map[string]bool {
 	return u
 }
 
-func withoutBlanks(m Message) Message {
+// sayable returns m with the blocks that its role can say and that say anything.
+func sayable(m Message) Message {
 	return keep(m, func(b Block) bool {
 		switch b.Type {
 		case TextBlock:
 			return strings.TrimSpace(b.Text) != ""
 		case CallBlock:
-			return b.Call != nil
+			return b.Call != nil && m.Role == Assistant
 		case ResultBlock:
-			return b.Result != nil
+			return b.Result != nil && m.Role != Assistant
 		case ImageBlock:
 			return b.Image != nil && len(b.Image.Data) > 0
 		}

@@ -201,6 +201,80 @@ func (m *maker) document() string {
 	return `{` + dialect + `"$defs":{"x":` + m.schema(1) + `,"y":` + m.schema(2) + `},` + body
 }
 
+// near draws a value that has a chance under schema: it follows properties,
+// required, items, enum, const, alternatives and references, and slips now and
+// then.
+func (m *maker) near(root, schema any, depth int) string {
+	s, ok := schema.(map[string]any)
+	if !ok || depth <= 0 || m.pick(10) == 9 {
+		return m.value(depth)
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		if target, ok := lookup(root, strings.TrimPrefix(ref, "#")); ok {
+			return m.near(root, target, depth-1)
+		}
+	}
+	if c, ok := s["const"]; ok {
+		return show(c)
+	}
+	if e, ok := s["enum"].([]any); ok && len(e) > 0 {
+		return show(e[m.pick(len(e))])
+	}
+	for _, k := range []string{"anyOf", "oneOf", "allOf"} {
+		if subs, ok := s[k].([]any); ok && len(subs) > 0 && m.pick(3) > 0 {
+			return m.near(root, subs[m.pick(len(subs))], depth-1)
+		}
+	}
+	for _, k := range []string{"then", "else", "if", "not"} {
+		if sub, ok := s[k]; ok && m.pick(4) == 1 {
+			return m.near(root, sub, depth-1)
+		}
+	}
+	props, _ := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
+	switch t := s["type"]; {
+	case t == "object" || t == nil && (props != nil || required != nil):
+		var members []string
+		seen := map[string]bool{}
+		add := func(name string, sub any) {
+			if !seen[name] || m.pick(12) == 11 {
+				seen[name] = true
+				members = append(members, show(name)+":"+m.near(root, sub, depth-1))
+			}
+		}
+		for _, r := range required {
+			add(fmt.Sprint(r), props[fmt.Sprint(r)])
+		}
+		for _, n := range sortedKeys(props) {
+			if m.pick(3) > 0 {
+				add(n, props[n])
+			}
+		}
+		for range m.pick(3) {
+			members = append(members, m.name()+":"+m.near(root, s["additionalProperties"], depth-1))
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	case t == "array" || t == nil && (s["items"] != nil || s["prefixItems"] != nil):
+		prefix, _ := s["prefixItems"].([]any)
+		var items []string
+		for i := range m.pick(4) {
+			if i < len(prefix) {
+				items = append(items, m.near(root, prefix[i], depth-1))
+			} else {
+				items = append(items, m.near(root, s["items"], depth-1))
+			}
+		}
+		return "[" + strings.Join(items, ",") + "]"
+	case t == "string" || s["pattern"] != nil || s["minLength"] != nil || s["maxLength"] != nil:
+		return m.text()
+	case t == "integer" || t == "number" || s["minimum"] != nil || s["maximum"] != nil || s["multipleOf"] != nil:
+		return m.number()
+	case t == "boolean":
+		return m.of("true", "false")
+	}
+	return m.value(depth)
+}
+
 // agree checks one schema against some values and reports how often Check was sure.
 func agree(t *testing.T, m *maker, values int) (compiled bool, sure int) {
 	t.Helper()
@@ -213,8 +287,9 @@ func agree(t *testing.T, m *maker, values int) (compiled bool, sure int) {
 		}
 		return false, 0
 	}
+	root, _ := read([]byte(text), reading{maxBytes: MaxSchemaBytes, keep: true})
 	for range values {
-		data := []byte(m.value(3))
+		data := []byte(m.near(root, root, 6))
 		if m.pick(8) == 1 {
 			data = append(data, m.of(" ", "x", "{}", "\n")...)
 		}

@@ -1,0 +1,57 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Ratios are taken within a round: a machine that becomes three times slower
+// between rounds changes no ratio.
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		of   []float64
+		want float64
+	}{
+		{nil, 0}, {[]float64{7}, 7}, {[]float64{9, 1}, 5}, {[]float64{100, 1, 3}, 3}, {[]float64{4, 1, 3, 2}, 2.5},
+	} {
+		if got := median(c.of); got != c.want {
+			t.Errorf("median of %v is %v, not %v", c.of, got, c.want)
+		}
+	}
+}
+
+// The rival of the headline checks the whole schema; who checks less may be faster
+// and does not count, and the gate is no rival of itself.
+func TestFastest(t *testing.T) {
+	row := func(who, checks string, ns float64) Row {
+		return Row{Work: Work{Kind: "dispatch", Shape: "small", Who: who, Checks: checks}, Nanoseconds: ns}
+	}
+	rows := []Row{
+		row("callgate", "schema", 1), row("callgate/explain", "schema", 2), row("a", "nothing", 3),
+		row("b", "required", 4), row("c", "schema", 90), row("d", "schema", 60),
+	}
+	if best, ok := Fastest(rows, "dispatch/small"); !ok || best.Who != "d" {
+		t.Errorf("the fastest is %q", best.Who)
+	}
+	if _, ok := Fastest(rows, "dispatch/large"); ok {
+		t.Error("a task that nobody did has a fastest")
+	}
+}
+
+func TestMeasureFailure(t *testing.T) {
+	broken := Work{Kind: "k", Shape: "s", Who: "w", Run: func(b *testing.B) { b.Fatal("no") }}
+	if _, err := Measure([]Work{broken}, 1, func(int) {}); err == nil {
+		t.Error("a work that fails has a number")
+	}
+}
+
+func ExampleWriteFacts() {
+	var b strings.Builder
+	WriteFacts(&b, []string{"a", "b"}, []Fact{{"does it?", []string{"yes", "no"}}})
+	fmt.Print(b.String())
+	// Output:
+	// | | a | b |
+	// |---|---|---|
+	// | does it? | yes | no |
+}
