@@ -49,6 +49,11 @@ func writeForEver(dir string) {
 // H140: killed at any moment, a write leaves the whole old or the whole new content, and the next Open removes the rest.
 func TestKilledWriters(t *testing.T) {
 	dir := tree(t, map[string]string{"d/a": strings.Repeat("A", bigFile)})
+	start := time.Now()
+	if err := mustOpen(t, dir).WriteFile("d/a", bytes.Repeat([]byte("A"), bigFile), WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start) // so that most kills meet a write however slow the disk is
 	interrupted := 0
 	for i := range 50 {
 		child := exec.Command(os.Args[0])
@@ -64,7 +69,7 @@ func TestKilledWriters(t *testing.T) {
 		if _, err := out.Read(make([]byte, 6)); err != nil {
 			t.Fatal("the writer did not start:", err)
 		}
-		time.Sleep(time.Duration(rand.IntN(150_000)) * time.Microsecond)
+		time.Sleep(rand.N(min(2*took, 150*time.Millisecond)))
 		child.Process.Kill()
 		child.Wait()
 		if leftovers(t, dir) != nil {
