@@ -260,6 +260,24 @@ func TestDearValues(t *testing.T) {
 	}
 }
 
+// TestDynamicReferencesAreCounted: the count follows every schema that a dynamic
+// reference may land on, and ends although some of them could lead back.
+func TestDynamicReferencesAreCounted(t *testing.T) {
+	s, err := Compile([]byte(`{"$id":"https://x.example/a","$dynamicAnchor":"n","type":"string","allOf":[{"$ref":"#/$defs/b"}],
+		"$defs":{"b":{"$id":"https://x.example/b","properties":{"k":{"$dynamicRef":"#n"}},"$defs":{"c":{"$dynamicAnchor":"n","allOf":[{"$ref":"#/$defs/d"}],"$defs":{"d":{"minLength":1}}},
+		"d":{"if":{"type":"object"},"then":{"$dynamicRef":"#n"}}}}}}`))
+	if err != nil {
+		var refused *CompileError
+		if !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		return
+	}
+	if found, err := s.Explain([]byte(`"x"`)); err != nil || found != nil {
+		t.Errorf("got %v, %v", found, err)
+	}
+}
+
 // TestEngineFailure: what panics in the engine is an error to the caller, never
 // a verdict.
 func TestEngineFailure(t *testing.T) {
