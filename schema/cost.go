@@ -62,7 +62,7 @@ func (c *costing) cost(s *jsonschema.Schema, v any) int {
 			at = reflect.ValueOf(v).Pointer()
 		}
 	case string:
-		return c.text(s, v)
+		return c.text(s, v, 0)
 	}
 	if at == 0 {
 		return c.g.effort[c.g.id[s]]
@@ -119,14 +119,15 @@ func (c *costing) parts(s *jsonschema.Schema, v any, add func(*jsonschema.Schema
 	}
 }
 
-// text is cost for a string: here the patterns count.
-func (c *costing) text(s *jsonschema.Schema, v string) int {
+// text is cost for a string: here the patterns count. Only dynamic references
+// can make the chain of schemas longer than the heaviest place allows.
+func (c *costing) text(s *jsonschema.Schema, v string, depth int) int {
 	n := ownEffort(s) + len(v)*c.g.sizes[s.Pattern]>>patternShift
 	for _, sub := range c.g.applied(s) {
-		if c.work++; c.work > maxSteps {
+		if c.work++; c.work > maxSteps || depth > MaxWeight {
 			break
 		}
-		n += c.text(sub, v)
+		n += c.text(sub, v, depth+1)
 	}
 	return n
 }
