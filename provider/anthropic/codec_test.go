@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +66,7 @@ var gate = &callgate.Dispatcher{Policy: callgate.AllowAll}
 
 const anything = `{"type":"object","properties":{}}`
 
-// H050: calling each exported name reaches the tool under its exact name.
+// H050, H052: calling each exported name reaches the tool under its exact name.
 func TestNamesAreMappedBack(t *testing.T) {
 	cat := catalogOf(t, server{"git/commit": anything, "fs.read": anything, "do it": anything, "plain": anything,
 		"move_every_page_of_one_folder_into_another_of_the_archive": anything /* H052: too long with its prefix */})
@@ -86,6 +87,45 @@ func TestNamesAreMappedBack(t *testing.T) {
 	r := decode(t, codec, `[{"type":"tool_use","id":"1","name":"run_sql","input":{}}]`)
 	if got := gate.Dispatch(t.Context(), cat, r.Turn("", 0))[0]; got.Code != callgate.UnknownTool {
 		t.Errorf("an invented name gives %v; want unknown_tool", got)
+	}
+}
+
+// H055, H057: tools of one name from two servers, and of a built-in's name, are
+// all shown and each reached, whoever connected first.
+func TestSourcesDoNotCollide(t *testing.T) {
+	var shown []string
+	for _, order := range [][]string{{"a", "b", "bash"}, {"bash", "b", "a"}} {
+		var r callgate.Registry
+		builtin := server{"bash": anything}
+		tools, _ := builtin.Tools()
+		if err := r.Register(tools...); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range order {
+			offers := server{"post_note": anything}
+			if name == "bash" {
+				offers = builtin
+			}
+			if err := r.Mount("mcp__"+name+"__", offers); err != nil {
+				t.Fatal(err)
+			}
+		}
+		codec := anthropic.Encode(r.Catalog())
+		var names []string
+		for _, tool := range toolsOf(t, codec) {
+			names = append(names, tool.Name)
+			got := decode(t, codec, `[{"type":"tool_use","id":"1","name":`+quote(tool.Name)+`,"input":{}}]`).Message.Calls()[0].Name
+			if codec.Name(got) != tool.Name {
+				t.Errorf("%q leads to %q", tool.Name, got)
+			}
+		}
+		slices.Sort(names)
+		if shown == nil {
+			shown = names
+		}
+		if want := []string{"bash", "mcp__a__post_note", "mcp__b__post_note", "mcp__bash__bash"}; !slices.Equal(names, want) || !slices.Equal(names, shown) {
+			t.Errorf("shown as %q; want %q", names, want)
+		}
 	}
 }
 

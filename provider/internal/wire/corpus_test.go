@@ -1,7 +1,5 @@
-// Package provider_test holds what must hold for the codecs of all providers: on
-// the catalogues of real servers, if CALLGATE_CORPUS names a directory of their
-// tools/list answers, and on a small one of our own otherwise.
-package provider_test
+package wire_test
+
 
 import (
 	"bytes"
@@ -22,6 +20,10 @@ import (
 	"github.com/callgate/callgate/provider/anthropic"
 	"github.com/callgate/callgate/provider/openai"
 )
+
+// The tests here hold for the codecs of all providers: on the catalogues of real
+// servers, if CALLGATE_CORPUS names a directory of their tools/list answers, and
+// on a small one of our own otherwise.
 
 // A listing is what a server answers to tools/list.
 type listing struct {
@@ -117,7 +119,7 @@ type shownTool struct {
 
 var nameRule = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// Every tool has a name that the provider accepts and that leads back to it, and
+// H054: every tool has a name that the provider accepts and that leads back to it, and
 // a schema that says what its own says, except for what the provider refuses.
 func TestEveryToolIsShownAndFound(t *testing.T) {
 	cat := corpus(t)
