@@ -212,6 +212,54 @@ func TestExplosion(t *testing.T) {
 	}
 }
 
+// TestDearValues: no value may cost much more than reading it, by what else the
+// engine does.
+func TestDearValues(t *testing.T) {
+	eights := "[" + strings.Repeat("8,", 400_000) + "8]"
+	ones := "[" + strings.Repeat("1,", 400_000) + "1]"
+	text := `"` + strings.Repeat("a", 1_000_000) + `"`
+	var names, rules []string
+	for i := range 20_000 {
+		names = append(names, fmt.Sprintf(`"n%d":1`, i))
+	}
+	for i := range 1_500 {
+		rules = append(rules, fmt.Sprintf(`"x%d$":{}`, i))
+	}
+	members := "{" + strings.Join(names, ",") + "}"
+	for name, c := range map[string]struct{ schema, data string }{
+		"a long enum":            {`{"items":{"enum":[` + strings.Repeat("9,", 50_000) + `8]}}`, eights},
+		"a wide pattern":         {`{"pattern":"[\\s\\S]{1000}x"}`, text},
+		"wide patterns together": {`{"allOf":[` + strings.Repeat(`{"pattern":"(a|b|c|d.)*x"},`, 500) + `{}]}`, text},
+		"many name patterns":     {`{"patternProperties":{` + strings.Join(rules, ",") + `}}`, members},
+		"a wide name pattern":    {`{"propertyNames":{"pattern":"[\\s\\S]{1000}x"}}`, `{"` + text[1:len(text)-1] + `":1}`},
+	} {
+		s, err := Compile([]byte(c.schema))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		start := time.Now()
+		found, err := s.Validate([]byte(c.data))
+		if err != nil || len(found) != 1 || found[0].Keyword != "limit" {
+			t.Errorf("%s: %.200s, %v", name, found, err)
+		}
+		if d := time.Since(start); d > 3*time.Second {
+			t.Errorf("%s: took %v", name, d)
+		}
+	}
+	// and what is merely large is still judged
+	for name, c := range map[string]struct{ schema, data string }{
+		"a plain pattern": {`{"pattern":"^(a|b)+$"}`, text}, "a long list": {`{"items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`, ones},
+	} {
+		s, err := Compile([]byte(c.schema))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if found, err := s.Explain([]byte(c.data)); err != nil || found != nil {
+			t.Errorf("%s: %.200s, %v", name, found, err)
+		}
+	}
+}
+
 // TestEngineFailure: what panics in the engine is an error to the caller, never
 // a verdict.
 func TestEngineFailure(t *testing.T) {
