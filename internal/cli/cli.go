@@ -73,7 +73,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if out.err != nil { // whatever else failed, it failed because of this
-		err = out.err
+		err = &failure{exitError, out.err}
 	}
 	code := exitOf(ctx, err)
 	if err != nil && code != exitPipe && code < exitSignal && !errors.As(err, new(silent)) {

@@ -84,14 +84,14 @@ func demo(ctx context.Context, w io.Writer, keep bool) (err error) {
 	}
 	g := &gate{workspace: ws, session: "demo"}
 	defer g.close()
-	store := sync.OnceValues(func() (*artifact.Store, error) {
-		return artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{})
-	})
+	if g.artifacts, err = artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{}); err != nil {
+		return err
+	}
 	mail, err := sendMail()
 	if err != nil {
 		return err
 	}
-	if err := g.wire(store, []string{"write_file", "edit_file"}, mail); err != nil {
+	if err := g.wire([]string{"write_file", "edit_file"}, mail); err != nil {
 		return err
 	}
 	steps, err := scripted.Parse(demoScript)

@@ -161,18 +161,14 @@ func (d *dispatch) answer(ctx context.Context, turn []byte) ([]byte, error) {
 	if err := scan(turn); err != nil {
 		return nil, err
 	}
-	name := d.format
-	if name == "auto" {
-		var err error
-		if name, err = detect(turn); err != nil {
-			return nil, err
-		}
+	f, err := choose(d.format, turn)
+	if err != nil {
+		return nil, err
 	}
-	f := formatOf(name)
 	codec := f.make(d.gate.catalog)
 	response, err := codec.Decode(turn)
 	if err != nil {
-		return nil, decodeError{fmt.Errorf("as %s: %w", name, err)}
+		return nil, decodeError{fmt.Errorf("as %s: %w", f.name, err)}
 	}
 	t := response.Turn(d.gate.session, d.turns)
 	d.turns++

@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +40,7 @@ type gate struct {
 	catalog    *callgate.Catalog
 	session    string
 	workspace  *workspace.Workspace
+	artifacts  *artifact.Store // nil if there is no place for them
 }
 
 // open makes the gate that the flags ask for. What the person at the terminal
@@ -55,9 +55,11 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 		g.session = newSession()
 	}
 	warnings := ws.Warnings()
-	store := sync.OnceValues(openArtifacts)
-	if err := g.wire(store, f.allow); err != nil {
-		ws.Close()
+	if g.artifacts, err = openArtifacts(); err != nil {
+		warnings = append(warnings, "what is too long to show will not be kept: "+err.Error())
+	}
+	if err := g.wire(f.allow); err != nil {
+		g.close()
 		return nil, err
 	}
 	for _, w := range append(warnings, g.unmatched(f.allow)...) {
@@ -68,12 +70,12 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 
 // wire registers the built-in tools of the workspace, and more, and connects the
 // dispatcher to them.
-func (g *gate) wire(store func() (*artifact.Store, error), allow []string, more ...callgate.Tool) error {
+func (g *gate) wire(allow []string, more ...callgate.Tool) error {
 	rules, err := newRules(allow)
 	if err != nil {
 		return err
 	}
-	files := &builtin.Files{Workspace: g.workspace}
+	files := &builtin.Files{Workspace: g.workspace, Artifacts: g.artifacts}
 	tools, err := files.Tools()
 	if err != nil {
 		return err
@@ -86,11 +88,27 @@ func (g *gate) wire(store func() (*artifact.Store, error), allow []string, more 
 	g.dispatcher.Policy = rules.decide
 	g.dispatcher.Middleware = []callgate.Middleware{callgate.Retry{}.Middleware()}
 	g.dispatcher.Resolve = map[string]func(string) []string{workspace.WholeKey: files.ResolveKey}
-	g.dispatcher.Spill = spillTo(store)
+	if g.artifacts != nil {
+		g.dispatcher.Spill = g.spill
+	}
 	return nil
 }
 
-func (g *gate) close() { g.workspace.Close() }
+// spill is a function for [callgate.Dispatcher.Spill].
+func (g *gate) spill(ctx context.Context, _ callgate.Identity, output string) (string, error) {
+	a, err := g.artifacts.Put(ctx, strings.NewReader(output))
+	if err != nil {
+		return "", err
+	}
+	return a.Ref(), nil
+}
+
+func (g *gate) close() {
+	g.workspace.Close()
+	if g.artifacts != nil {
+		g.artifacts.Close()
+	}
+}
 
 // unmatched warns of patterns that allow nothing.
 func (g *gate) unmatched(patterns []string) (warnings []string) {
@@ -190,20 +208,4 @@ func stateDir() (string, error) {
 		return "", fmt.Errorf("no place to keep state: %w; set XDG_STATE_HOME", err)
 	}
 	return filepath.Join(home, ".local", "state", "callgate"), nil
-}
-
-// spillTo returns a function for [callgate.Dispatcher.Spill]. The store is opened
-// when it is first needed: most commands keep nothing, and leave nothing.
-func spillTo(store func() (*artifact.Store, error)) func(context.Context, callgate.Identity, string) (string, error) {
-	return func(ctx context.Context, _ callgate.Identity, output string) (string, error) {
-		s, err := store()
-		if err != nil {
-			return "", err
-		}
-		a, err := s.Put(ctx, strings.NewReader(output))
-		if err != nil {
-			return "", err
-		}
-		return a.Ref(), nil
-	}
 }

@@ -97,70 +97,76 @@ func unreadableAt(turn []byte, offset int64, reason string) error {
 	return &unreadable{fmt.Sprintf("%s (line %d, column %d, byte %d)", reason, line, column, offset), offset}
 }
 
-// detect returns the name of the format that turn, which is JSON, has. Where the
-// marks of two formats stand, or none, nothing is guessed.
-func detect(turn []byte) (string, error) {
-	var seen []string
-	if jsontext.Value(turn).Kind() == '[' {
-		seen = marksOfItems(turn)
-	} else {
-		members(turn, func(name string, value jsontext.Value) {
-			switch name {
-			case "calls":
-				seen = append(seen, "callgate")
-			case "choices", "tool_calls", "function_call", "finish_reason":
-				seen = append(seen, "openai")
-			case "stop_reason":
-				seen = append(seen, "anthropic")
-			case "content":
-				if value.Kind() == '[' {
-					seen = append(seen, marksOfItems(value)...)
-				}
-			}
-		})
-	}
-	found := ""
-	for _, f := range seen {
-		if found != "" && f != found {
-			return "", &unreadable{fmt.Sprintf("it has marks of %s and of %s; say which it is with --format", found, f), -1}
+// choose returns the format of turn, which is JSON: the one that its marks tell,
+// if asked is auto, else asked, unless all marks are another's. (Read as OpenAI's,
+// a message of Anthropic's has no calls: they would be lost without a word.)
+func choose(asked string, turn []byte) (*formatKind, error) {
+	marks, text := marksOf(turn)
+	if asked != "auto" {
+		if len(marks) > 0 && !slices.Contains(marks, asked) {
+			return nil, &unreadable{fmt.Sprintf("it has the marks of %s, and --format says %s", marks[0], asked), -1}
 		}
-		found = f
+		return formatOf(asked), nil
 	}
-	if found == "" {
-		return "", &unreadable{"its format cannot be told; say it with --format " + strings.Join(formatNames(), ", "), -1}
+	if len(marks) == 0 && text {
+		marks = []string{"anthropic"} // without calls, so no harm can come of it
 	}
-	return found, nil
+	slices.Sort(marks)
+	switch {
+	case len(marks) == 0:
+		return nil, &unreadable{"its format cannot be told; say it with --format " + strings.Join(formatNames(), ", "), -1}
+	case marks[0] != marks[len(marks)-1]:
+		return nil, &unreadable{fmt.Sprintf("it has marks of %s and of %s; say which it is with --format", marks[0], marks[len(marks)-1]), -1}
+	}
+	return formatOf(marks[0]), nil
 }
 
-// marksOfItems looks at a list: of blocks (anthropic) or of tool calls (openai).
-// Text parts occur in both, and count as blocks only if nothing says otherwise.
-func marksOfItems(list []byte) (seen []string) {
-	text := false
-	items(list, func(item jsontext.Value) {
-		mark := ""
-		members(item, func(name string, value jsontext.Value) {
-			switch {
-			case name == "function":
-				mark = "openai"
-			case name == "type" && mark == "":
-				switch kind := string(value); kind {
-				case `"text"`:
-					text = true
-				case `"function"`, `"refusal"`:
-					mark = "openai"
-				default:
-					mark = "anthropic"
-				}
-			}
-		})
-		if mark != "" {
-			seen = append(seen, mark)
+// marksOf returns the formats of which turn has a mark, and whether it has parts
+// of text, which both providers write alike.
+func marksOf(turn []byte) (marks []string, text bool) {
+	if jsontext.Value(turn).Kind() == '[' {
+		return marksOfItems(turn)
+	}
+	members(turn, func(name string, value jsontext.Value) {
+		switch name {
+		case "calls":
+			marks = append(marks, "callgate")
+		case "choices", "tool_calls", "function_call", "finish_reason":
+			marks = append(marks, "openai")
+		case "stop_reason":
+			marks = append(marks, "anthropic")
+		case "content":
+			var more []string
+			more, text = marksOfItems(value)
+			marks = append(marks, more...)
 		}
 	})
-	if len(seen) == 0 && text {
-		seen = append(seen, "anthropic")
-	}
-	return seen
+	return marks, text
+}
+
+// marksOfItems looks at a list: of blocks (anthropic), of tool calls (openai) or
+// of parts of text.
+func marksOfItems(list []byte) (marks []string, text bool) {
+	items(list, func(item jsontext.Value) {
+		kind, function := "", false
+		members(item, func(name string, value jsontext.Value) {
+			switch name {
+			case "function":
+				function = true
+			case "type":
+				kind = string(value)
+			}
+		})
+		switch {
+		case function || kind == `"function"` || kind == `"refusal"`:
+			marks = append(marks, "openai")
+		case kind == `"text"`:
+			text = true
+		case kind != "":
+			marks = append(marks, "anthropic")
+		}
+	})
+	return marks, text
 }
 
 // members calls yield for each member of a JSON object; for other values never.
