@@ -12,6 +12,7 @@ import (
 )
 
 func TestStrict(t *testing.T) {
+	accept := anyValue(t)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	digits := func(n int) string { return strings.Repeat("7", n) }
 	for _, c := range []struct {
@@ -63,7 +64,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("%q: a message of %d bytes", name, len(err.Error()))
 		}
 		// Check enforces the same gate on its own.
-		if anyValue(t).Check([]byte(c.data)) {
+		if accept.Check([]byte(c.data)) {
 			t.Errorf("%q: Check says valid", name)
 		}
 	}
@@ -90,6 +91,10 @@ func TestCheckTakesTheLimits(t *testing.T) {
 			t.Errorf("%s: unsure", name)
 		}
 	}
+	not, err := Compile([]byte(`{"not":{"type":"string"}}`))
+	if err != nil || !not.Check([]byte(`1`)) {
+		t.Errorf("not alone: unsure, %v", err)
+	}
 }
 
 // TestCaseVariants: a name that differs from a declared one only by case is
@@ -107,6 +112,7 @@ func TestCaseVariants(t *testing.T) {
 		{`{"anyOf":[{"properties":{"x":{"properties":{"a":{}}}}},{"properties":{"x":{"properties":{"b":{}}}}}]}`, `{"x":{"B":1}}`, "/x/B"},
 		{`{"anyOf":[{"properties":{"A":{}}},{"properties":{"a":{}}}]}`, `{"A":1}`, ""},
 		{`{"anyOf":[{"properties":{"A":{}}},{"properties":{"a":{}}}]}`, `{"A":1,"a":1}`, "/a"},
+		{`{"allOf":[{"properties":{"x":{"properties":{"a":{}}}}},{"properties":{"x":{"properties":{"A":{}}}}}]}`, `{"x":{"a":1,"A":2}}`, "/x/A"},
 		{`{"if":{"required":["q"]},"then":{"properties":{"a":{}}}}`, `{"A":1}`, "/A"},
 		{`{"items":{"properties":{"a":{}}}}`, `[{"a":1},{"A":1}]`, "/1/A"},
 		{`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"A":1}}`, "/x/A"},
