@@ -208,25 +208,3 @@ func TestViolationsAreBounded(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	for _, c := range []struct {
-		sent     string
-		declared []string
-		want     string
-	}{
-		{"pth", []string{"path", "query"}, "path"},
-		{"aeg", []string{"email", "age"}, "age"},
-		{"file_path", []string{"filePath", "fileMode"}, "filePath"},
-		{"file", []string{"query", "file_path"}, "file_path"},
-		{"modle", []string{"prompt"}, ""},
-		{"x", []string{"y", "z"}, ""},
-		{"", []string{"a"}, ""},
-		{strings.Repeat("a", 65), []string{strings.Repeat("a", 64)}, ""},
-		{"queyr", []string{"query"}, "query"},
-	} {
-		if got := nearest(c.sent, c.declared); got != c.want {
-			t.Errorf("nearest(%q, %q) = %q, want %q", c.sent, c.declared, got, c.want)
-		}
-	}
-}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/pb33f/jsonschema/v6"
 	"github.com/pb33f/jsonschema/v6/kind"
+
+	"github.com/callgate/callgate/internal/closest"
 )
 
 // word puts one finding into a sentence for the model.
@@ -188,7 +190,7 @@ func (e *explainer) wordUnknown(v *Violation, f finding, parent any) {
 		shown[i] = oneLine(shown[i])
 	}
 	v.Allowed = shown
-	v.Closest = nearest(f.name, free)
+	v.Closest = closest.Name(f.name, free)
 	v.Message = "unknown field"
 	switch {
 	case len(shown) > 0:
@@ -364,7 +366,7 @@ func nearestValue(value any, want []any) string {
 			names, byName[n] = append(names, n), w
 		}
 	}
-	if n := nearest(text, names); n != "" {
+	if n := closest.Name(text, names); n != "" {
 		return show(byName[n])
 	}
 	if w, ok := byName[text]; ok {

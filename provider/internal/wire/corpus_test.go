@@ -1,6 +1,5 @@
 package wire_test
 
-
 import (
 	"bytes"
 	"context"
