@@ -73,7 +73,7 @@ func TestEveryCallHasItsResult(t *testing.T) {
 		want := []string{
 			"fine",
 			"Error [execution_error]: disk on fire",
-			`Error [unknown_tool]: there is no tool named "nope"; use a tool from the list`,
+			`Error [unknown_tool]: there is no tool named "nope"; use a tool from the list, such as "ok", "both", "fails"`,
 			"Error [execution_error]: the tool crashed",
 			"Error [execution_error]: the tool crashed",
 			"Error [execution_error]: the tool ended without an answer",
@@ -114,6 +114,8 @@ func TestPanicIsForTheOperator(t *testing.T) {
 	}
 }
 
+// H209: no answer in time has a code of its own, which is not that of a call that
+// was refused before it started, and says to check before repeating.
 func TestTimeout(t *testing.T) {
 	obeys := func(ctx context.Context, _ Call) (Result, error) {
 		<-ctx.Done()

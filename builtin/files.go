@@ -11,6 +11,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/artifact"
 	"github.com/callgate/callgate/schema"
 	"github.com/callgate/callgate/workspace"
 )
@@ -26,6 +27,9 @@ var descriptions embed.FS
 // the memory of what each session has seen.
 type Files struct {
 	Workspace *workspace.Workspace
+	// Artifacts has the outputs that were too long to show; read_file pages
+	// them as artifact:ID. Nil: there are none.
+	Artifacts *artifact.Store
 
 	// OutputLimit bounds the text of a result, in characters; what a tool
 	// leaves out for it can be asked for. 0 means 50,000; less than 4,000 means
@@ -148,11 +152,8 @@ func failed(err error) error {
 
 // notAFile refuses to change what is kept as an artifact.
 func notAFile(op, path string) error {
-	if strings.HasPrefix(path, artifactScheme) {
+	if strings.HasPrefix(path, artifact.Scheme) {
 		return callgate.Errorf(callgate.ExecutionError, "%s %q: a kept output can be read and not changed; use a path of the workspace", op, path)
 	}
 	return nil
 }
-
-// artifactScheme starts the paths of outputs that the gate kept.
-const artifactScheme = "artifact:"

@@ -1,7 +1,9 @@
 package builtin
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,98 +17,172 @@ type page struct {
 	first, last int // lines; 0 if the text is empty
 	total       int // lines of the whole text
 	cut         []cutLine
-	next        int // line to continue with, 0 at the end
+	next        int  // line to continue with, 0 at the end
+	open        bool // the last line of the text has no line end
 }
 
-// page returns the lines of the text from in.Offset on, or a part of the one line
-// if in.Column is given, in at most limit characters (at least 4,000).
+// paginate returns the lines of a text from in.Offset on, or a part of the one
+// line if in.Column is given, in at most limit characters (at least 4,000). It
+// holds no more of the text than that.
 //
 // Following what a page says of how to continue reaches every character of the
 // text once: next covers the lines after the page, cut the rest of lines within.
-func (d document) page(in readInput, limit int) (p page, err error) {
+func paginate(text io.Reader, in readInput, limit int) (p page, err error) {
+	r := &lineReader{b: bufio.NewReaderSize(text, 64<<10)}
 	offset := max(in.Offset, 1)
-	p.total = countLines(d.text)
-	switch {
-	case p.total == 0 && offset == 1:
-		p.body = "(the file is empty)"
-		return p, nil
-	case p.total == 0:
-		return p, fmt.Errorf("offset %d is past the end: the file is empty", offset)
-	case offset > p.total:
-		return p, fmt.Errorf("offset %d is past the end: the file has %s", offset, plural(p.total, "line"))
+	if err := r.skip(offset - 1); err != nil {
+		return p, err
 	}
-	rest := skipLines(d.text, offset-1)
-	p.first = offset
 	room := limit - 100 // for what stands at the end
-	if in.Column > 0 {
-		line, _, _ := cutLineEnd(rest)
-		return p, p.within(line, in.Column, room)
-	}
-	var b strings.Builder
-	for n := offset; rest != ""; n++ {
-		if in.Limit > 0 && n >= offset+in.Limit {
+	var body []string
+	for n := offset; ; n++ {
+		from, keep := 0, maxLine
+		if in.Column > 0 {
+			from, keep = in.Column-1, room-10
+		}
+		if n > offset && (in.Column > 0 || in.Limit > 0 && n == offset+in.Limit) {
 			p.next = n
 			break
 		}
-		line, _, after := cutLineEnd(rest)
-		shown, left := clip(line, maxLine)
-		text := fmt.Sprintf("%6d\t%s", n, shown)
-		if left > 0 {
-			text += fmt.Sprintf(" ... (%d more characters; continue with offset=%d column=%d)", left, n, maxLine+1)
+		line, ok, err := r.line(from, keep)
+		if err != nil {
+			return p, err
 		}
-		if room -= utf8.RuneCountInString(text) + 1; room < 0 {
+		if !ok {
+			break
+		}
+		if p.first == 0 {
+			p.first = n
+		}
+		if in.Column > 0 && line.text == "" {
+			return p, fmt.Errorf("column %d is past the end: line %d has %s", in.Column, n, plural(line.length, "character"))
+		}
+		shown := fmt.Sprintf("%6d\t%s", n, line.text)
+		next := from + keep + 1
+		if line.rest > 0 && in.Column == 0 {
+			shown += fmt.Sprintf(" ... (%d more characters; continue with offset=%d column=%d)", line.rest, n, next)
+		}
+		if room -= utf8.RuneCountInString(shown) + 1; room < 0 {
 			p.next = n
 			break
 		}
-		if left > 0 {
-			p.cut = append(p.cut, cutLine{Line: n, Column: maxLine + 1, Rest: left})
+		if line.rest > 0 {
+			p.cut = append(p.cut, cutLine{Line: n, Column: next, Rest: line.rest})
 		}
-		if n > offset {
-			b.WriteByte('\n')
-		}
-		b.WriteString(text)
-		p.last, rest = n, after
+		body, p.last = append(body, shown), n
 	}
-	if p.next > 0 {
-		fmt.Fprintf(&b, "\n... (%s); continue with offset=%d", plural(p.total-p.last, "more line"), p.next)
+	if err := r.skip(-1); err != nil {
+		return p, err
 	}
-	p.body = b.String()
-	return p, nil
+	p.total, p.open = r.lines, r.open
+	return p, p.finish(body, in)
 }
 
-// within makes p a part of one line.
-func (p *page) within(line string, column, room int) error {
-	from := runeIndex(line, column-1)
-	if from == len(line) {
-		return fmt.Errorf("column %d is past the end: line %d has %s", column, p.first, plural(utf8.RuneCountInString(line), "character"))
+// finish puts the page together, with how to go on at its end.
+func (p *page) finish(body []string, in readInput) error {
+	switch {
+	case p.total == 0 && in.Offset <= 1:
+		p.body = "(the file is empty)"
+		return nil
+	case p.total == 0:
+		return fmt.Errorf("offset %d is past the end: the file is empty", in.Offset)
+	case p.first == 0:
+		return fmt.Errorf("offset %d is past the end: the file has %s", in.Offset, plural(p.total, "line"))
+	case in.Column > 0 && len(p.cut) > 0:
+		c := p.cut[0]
+		body = append(body, fmt.Sprintf("... (%s); continue with offset=%d column=%d", plural(c.Rest, "more character"), c.Line, c.Column))
+	case in.Column > 0:
+		body = append(body, fmt.Sprintf("(end of line %d of %d)", p.first, p.total))
+	case p.last < p.total:
+		body = append(body, fmt.Sprintf("... (%s); continue with offset=%d", plural(p.total-p.last, "more line"), p.next))
 	}
-	shown, left := clip(line[from:], room-10)
-	p.last = p.first
-	p.body = fmt.Sprintf("%6d\t%s", p.first, shown)
-	if left > 0 {
-		next := column + utf8.RuneCountInString(shown)
-		p.cut = []cutLine{{Line: p.first, Column: next, Rest: left}}
-		p.body += fmt.Sprintf("\n... (%s); continue with offset=%d column=%d", plural(left, "more character"), p.first, next)
-	} else {
-		p.body += fmt.Sprintf("\n(end of line %d of %d)", p.first, p.total)
+	if in.Column > 0 || p.last == p.total {
+		p.next = 0
 	}
+	p.body = strings.Join(body, "\n")
 	return nil
 }
 
-// countLines returns the number of lines; a line end at the end starts none.
-func countLines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		n++
-	}
-	return n
+// A lineReader reads a text line by line, however long its lines are. A line end
+// is LF or CRLF; one at the end of the text starts no line.
+type lineReader struct {
+	b     *bufio.Reader
+	lines int  // read so far
+	open  bool // the last line read had no line end
 }
 
-func skipLines(text string, n int) string {
-	for ; n > 0; n-- {
-		_, _, text = cutLineEnd(text)
+// A linePart is a part of a line and what is known of the whole, in characters. A
+// byte that is not UTF-8 is a character.
+type linePart struct {
+	text   string
+	length int
+	rest   int // after text
+}
+
+// line returns the characters of the next line from one on, at most keep of them.
+func (r *lineReader) line(from, keep int) (p linePart, ok bool, err error) {
+	var text []byte
+	for {
+		c, size, err := r.b.ReadRune()
+		if err == io.EOF {
+			if !ok {
+				return p, false, nil
+			}
+			r.open = true
+			break
+		}
+		if err != nil {
+			return p, false, err
+		}
+		ok = true
+		if c == '\r' {
+			if next, _ := r.b.Peek(1); len(next) == 1 && next[0] == '\n' {
+				continue
+			}
+		}
+		if c == '\n' {
+			break
+		}
+		if p.length++; p.length > from+keep {
+			p.rest++
+		} else if p.length > from {
+			if c == utf8.RuneError && size == 1 {
+				r.b.UnreadRune()
+				b, _ := r.b.ReadByte()
+				text = append(text, b)
+			} else {
+				text = utf8.AppendRune(text, c)
+			}
+		}
 	}
-	return text
+	r.lines++
+	p.text = string(text)
+	return p, true, nil
+}
+
+// skip reads over n lines, or to the end if n is negative.
+func (r *lineReader) skip(n int) error {
+	inside := false
+	for n != 0 {
+		part, err := r.b.ReadSlice('\n')
+		switch {
+		case err == nil:
+			r.lines++
+			n--
+			inside = false
+		case err == bufio.ErrBufferFull:
+			inside = true
+		case err == io.EOF:
+			if inside || len(part) > 0 {
+				r.lines++
+				r.open = true
+			}
+			return nil
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // cutLineEnd splits text after its first line: the line, its end ("\n", "\r\n" or

@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/artifact"
 	"github.com/callgate/callgate/workspace"
 )
 
@@ -23,8 +25,8 @@ type readInput struct {
 
 type readOutput struct {
 	Path       string    `json:"path"`
-	Bytes      int       `json:"bytes" description:"Size of the whole file."`
-	SHA256     string    `json:"sha256" description:"Of the whole file, in hex."`
+	Bytes      int64     `json:"bytes" description:"Size of the whole file."`
+	SHA256     string    `json:"sha256,omitzero" description:"Of the whole file, in hex; absent over 64 MiB."`
 	MediaType  string    `json:"media_type,omitzero" description:"Of an image; absent for text."`
 	Encoding   string    `json:"encoding,omitzero"`
 	LineEnding string    `json:"line_ending,omitzero" enum:"LF,CRLF,mixed,none"`
@@ -45,7 +47,7 @@ type cutLine struct {
 func (f *Files) readFile() (callgate.Tool, error) {
 	return tool(f.spec("read_file", "Read file", callgate.Annotations{ReadOnlyHint: true}),
 		func(in readInput) []callgate.Access {
-			if strings.HasPrefix(in.Path, artifactScheme) {
+			if strings.HasPrefix(in.Path, artifact.Scheme) {
 				return []callgate.Access{{Key: in.Path}}
 			}
 			return []callgate.Access{{Key: f.Workspace.LexicalKey(in.Path)}}
@@ -53,39 +55,62 @@ func (f *Files) readFile() (callgate.Tool, error) {
 }
 
 func (f *Files) read(ctx context.Context, session string, in readInput) (a answer[readOutput], err error) {
-	raw, shown, err := f.content(ctx, session, in.Path)
+	refuse := func(err error) (answer[readOutput], error) {
+		return answer[readOutput]{}, callgate.Errorf(callgate.ExecutionError, "read %q: %w", in.Path, err)
+	}
+	file, err := f.open(ctx, in.Path)
 	if err != nil {
 		return a, err
 	}
-	sum := sha256.Sum256(raw)
-	a.value = readOutput{Path: shown, Bytes: len(raw), SHA256: hex.EncodeToString(sum[:])}
-
-	kind, err := asImage(raw)
-	if err != nil {
-		return a, callgate.Errorf(callgate.ExecutionError, "read %q: %w", in.Path, err)
+	defer file.Close()
+	most := int64(workspace.DefaultReadLimit + 1) // a file may be larger than it says
+	if file.size >= most {
+		most = largeHead
 	}
-	if kind != "" {
-		a.value.MediaType = kind
-		a.content = []callgate.Content{
-			{Type: "text", Text: fmt.Sprintf("%s: %s, %d bytes", shown, kind, len(raw))},
-			{Type: "image", MIMEType: kind, Data: raw},
+	raw, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return refuse(err)
+	}
+	a.value.Path = file.shown
+	var text io.Reader
+	if most == largeHead || len(raw) > workspace.DefaultReadLimit {
+		// Too large to hold: read as it is, and not for a later write.
+		if text, err = file.asLargeText(raw[:min(len(raw), largeHead)]); err != nil {
+			return refuse(err)
 		}
-		return a, nil
+		a.value.Bytes = file.size
+		a.note("the file has %d bytes; grep finds the part that matters", file.size)
+	} else {
+		sum := sha256.Sum256(raw)
+		a.value.Bytes, a.value.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
+		f.seen.saw(session, file.real, sum)
+		kind, err := asImage(raw)
+		if err != nil {
+			return refuse(err)
+		}
+		if kind != "" {
+			a.value.MediaType = kind
+			a.content = []callgate.Content{
+				{Type: "text", Text: fmt.Sprintf("%s: %s, %d bytes", file.shown, kind, len(raw))},
+				{Type: "image", MIMEType: kind, Data: raw},
+			}
+			return a, nil
+		}
+		d, ok := decode(raw)
+		if !ok {
+			return refuse(binaryFile(raw, int64(len(raw))))
+		}
+		a.value.Encoding, a.value.LineEnding = d.enc.String(), endings(d.text)
+		for _, s := range d.remarks() {
+			a.note("%s", s)
+		}
+		text = strings.NewReader(d.text)
 	}
-	d, ok := decode(raw)
-	if !ok {
-		return a, callgate.Errorf(callgate.ExecutionError, "read %q: it is a binary file (%s, %d bytes) and cannot be shown as text",
-			in.Path, cmp.Or(sniff(raw), "of unknown type"), len(raw))
-	}
-	a.value.Encoding, a.value.LineEnding = d.enc.String(), endings(d.text)
-	for _, s := range d.remarks() {
-		a.note("%s", s)
-	}
-	p, err := d.page(in, f.outputLimit())
+	p, err := paginate(text, in, f.outputLimit())
 	if err != nil {
-		return a, callgate.Errorf(callgate.ExecutionError, "read %q: %w", in.Path, err)
+		return refuse(err)
 	}
-	if p.last == p.total && p.next == 0 && d.text != "" && !strings.HasSuffix(d.text, "\n") {
+	if p.open && p.last == p.total && len(p.cut) == 0 {
 		a.note("the last line has no line end")
 	}
 	a.value.Lines, a.value.FirstLine, a.value.LastLine = p.total, p.first, p.last
@@ -94,28 +119,89 @@ func (f *Files) read(ctx context.Context, session string, in readInput) (a answe
 	return a, nil
 }
 
-// content returns what path holds and how it is shown, and remembers that the
-// session saw it.
-func (f *Files) content(ctx context.Context, session, path string) (raw []byte, shown string, err error) {
-	raw, err = f.Workspace.ReadFile(path, 0)
+func binaryFile(head []byte, size int64) error {
+	return fmt.Errorf("it is a binary file (%s, %d bytes) and cannot be shown as text", cmp.Or(sniff(head), "of unknown type"), size)
+}
+
+// A source is an open file of the workspace or a kept output.
+type source struct {
+	io.ReadSeekCloser
+	size  int64
+	shown string // its path for the model
+	real  string // its path for the memory, "" if it is not to be remembered
+}
+
+// largeHead is how much of a large file decides what it is.
+const largeHead = 64 << 10
+
+// asLargeText returns the text of a file that is too large to convert.
+func (s source) asLargeText(head []byte) (io.Reader, error) {
+	d, ok := decode(head)
+	switch {
+	case !ok:
+		return nil, binaryFile(head, s.size)
+	case d.enc == utf16LE || d.enc == utf16BE:
+		return nil, fmt.Errorf("it is %v and has %d bytes; more than %d cannot be converted", d.enc, s.size, workspace.DefaultReadLimit)
+	}
+	start := int64(0)
+	if d.bom {
+		start = int64(len(bomUTF8))
+	}
+	_, err := s.Seek(start, io.SeekStart)
+	return s, err
+}
+
+// open opens what path names.
+func (f *Files) open(ctx context.Context, path string) (s source, err error) {
+	if strings.HasPrefix(path, artifact.Scheme) {
+		return f.openArtifact(path)
+	}
+	file, err := f.Workspace.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "", f.missing(ctx, "read", path, err)
+		return s, f.missing(ctx, "read", path, err)
 	case errors.Is(err, workspace.ErrIsDir):
-		return nil, "", f.directory(path, err)
-	case errors.Is(err, workspace.ErrTooLarge):
-		return nil, "", &callgate.Error{Code: callgate.ExecutionError, Cause: err, Message: fmt.Sprintf(
-			"read %q: the file has more than %d bytes; use grep to find the part that matters", path, workspace.DefaultReadLimit)}
+		return s, f.directory(path, err)
 	case err != nil:
-		return nil, "", failed(err)
+		return s, failed(err)
 	}
-	if shown, err = f.Workspace.Clean(path); err != nil {
-		return nil, "", failed(err)
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	st, err := file.Stat()
+	if err != nil {
+		return s, failed(err)
 	}
-	if real, err := f.Workspace.Resolve(path); err == nil {
-		f.seen.saw(session, real, sha256.Sum256(raw))
+	s = source{ReadSeekCloser: file, size: st.Size()}
+	if s.shown, err = f.Workspace.Clean(path); err != nil {
+		return s, failed(err)
 	}
-	return raw, shown, nil
+	if s.real, err = f.Workspace.Resolve(path); err != nil {
+		return s, failed(err)
+	}
+	return s, nil
+}
+
+func (f *Files) openArtifact(ref string) (source, error) {
+	if f.Artifacts == nil {
+		return source{}, callgate.Errorf(callgate.ExecutionError, "read %q: no outputs are kept here; run what made it again, with less output", ref)
+	}
+	id, err := artifact.ParseRef(ref)
+	if err != nil {
+		return source{}, callgate.Errorf(callgate.ExecutionError, "read %q: this is not the name of a kept output; use the one that its result names", ref)
+	}
+	r, err := f.Artifacts.Open(id)
+	switch {
+	case errors.Is(err, artifact.ErrNotFound):
+		return source{}, &callgate.Error{Code: callgate.ExecutionError, Cause: err, Message: fmt.Sprintf("read %q: the output is not kept any more, or never was", ref)}
+	case errors.Is(err, artifact.ErrChanged):
+		return source{}, &callgate.Error{Code: callgate.ExecutionError, Cause: err, Message: fmt.Sprintf("read %q: what is kept is no longer what the tool put out, so it is not shown", ref)}
+	case err != nil:
+		return source{}, failed(err)
+	}
+	return source{ReadSeekCloser: r, size: r.Artifact.Size, shown: ref}, nil
 }
 
 // directory is the answer to who reads a directory: what is in it.

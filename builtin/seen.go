@@ -33,7 +33,7 @@ type seenEntry struct {
 // saw records that session knows path with this content. Nothing is remembered
 // for calls without a session: they may be anybody's.
 func (m *memory) saw(session, path string, sum digest) {
-	if session == "" {
+	if session == "" || path == "" {
 		return
 	}
 	m.mu.Lock()

@@ -99,9 +99,10 @@ func respellInteger(data []byte, failure error) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	text, ok := integerText(string(data[span.start:span.end]))
-	if !ok {
-		return nil, false
+	spelled := string(data[span.start:span.end])
+	text, ok := integerText(spelled)
+	if !ok || text == spelled {
+		return nil, false // -1 for an unsigned field stays what it is
 	}
 	return splice(data, span.start, span.end, []byte(text)), true
 }

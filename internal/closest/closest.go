@@ -50,6 +50,17 @@ func Names(s string, candidates []string, n int) []string {
 	return out
 }
 
+// Least returns the n candidates with the fewest edits from s, near or not: what
+// to show somebody who named nothing that exists.
+func Least(s string, candidates []string, n int) []string {
+	a := letters(s[:min(len(s), longest)])
+	least := slices.Clone(candidates)
+	slices.SortStableFunc(least, func(x, y string) int {
+		return cmp.Compare(Edits(a, letters(x)), Edits(a, letters(y)))
+	})
+	return least[:min(n, len(least))]
+}
+
 func isSeparator(r rune) bool { return strings.ContainsRune("_-. /:", r) }
 
 func letters(s string) []rune {

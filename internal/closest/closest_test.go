@@ -39,3 +39,12 @@ func TestEdits(t *testing.T) {
 		}
 	}
 }
+
+func TestLeast(t *testing.T) {
+	if got := Least("nope", []string{"read_file", "glob", "write_file", "grep"}, 3); !slices.Equal(got, []string{"grep", "glob", "read_file"}) { // 3 edits (two letters and a swap), 4, 7
+		t.Errorf("got %q", got)
+	}
+	if got := Least("", nil, 3); len(got) != 0 {
+		t.Errorf("of nothing: %q", got)
+	}
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// maxTurn bounds one turn, in bytes.
+const maxTurn = 64 << 20
+
+func dispatchCommand() *cobra.Command {
+	var flags gateFlags
+	var format string
+	var stream bool
+	cmd := &cobra.Command{
+		Use:   "dispatch [flags] < turn.json",
+		Short: "Run the calls of one assistant turn and print the message to send back",
+		Long: `Read one assistant turn from standard input, a whole API response or just its
+message, run its calls through the gate, and print the message to send back: for
+anthropic one user message of tool_result blocks, for openai the list of tool
+messages, for callgate {"results":[...]} with every field. A callgate turn is
+{"calls":[{"id","name","arguments"}]} with arguments as an object, or as the
+string that a provider sent.
+
+Reads in the workspace are allowed; every other tool needs --allow. A call that
+fails is a result like any other, and the exit code is 0. A turn that cannot be
+read without guessing (no JSON, a member twice or in another case, two formats at
+once) runs nothing and exits with 2 and the reason. A turn without calls is
+answered by null (anthropic), [] (openai) or {"results":[]}. A turn has at most
+64 MiB.
+
+With --stream each line of the input is a turn, and each is answered by one line
+as soon as it is done. All belong to one session: what a turn read, a later one
+may edit, and is told if somebody else changed it. Turns are numbered 0, 1, 2, …
+and a line that repeats another is a new turn. A line that cannot be read is
+answered by {"error":{"code":"unreadable_turn","message":…,"line":N}}; the stream
+goes on, and the exit code is 2 at its end.`,
+		Example: `  callgate dispatch --workspace . < response.json
+  callgate dispatch --allow edit_file --allow write_file < response.json
+  echo '{"calls":[{"id":"1","name":"read_file","arguments":{"path":"go.mod"}}]}' | callgate dispatch
+  my-agent | callgate dispatch --stream --allow '*'`,
+		Args: cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			if format != "auto" && formatOf(format) == nil {
+				return usagef("--format %q is none of auto, %s", format, strings.Join(formatNames(), ", "))
+			}
+			g, err := flags.open(cmd)
+			if err != nil {
+				return err
+			}
+			defer g.close()
+			d := dispatch{gate: g, format: format}
+			if stream {
+				return d.stream(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			return d.once(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		}),
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&format, "format", "auto", "format of the turn and of the answer: auto, "+strings.Join(formatNames(), ", "))
+	cmd.Flags().BoolVar(&stream, "stream", false, "read one turn a line, in one session, and answer each with a line")
+	cmd.RegisterFlagCompletionFunc("format", oneOf(append([]string{"auto"}, formatNames()...)...))
+	return cmd
+}
+
+// newSession returns a name that no other session has.
+func newSession() string { return "s-" + strings.ToLower(rand.Text()[:16]) }
+
+// A dispatch answers the turns of one session.
+type dispatch struct {
+	gate   *gate
+	format string // auto, or the name of one
+	turns  int    // answered so far
+}
+
+// once answers the one turn that in holds.
+func (d *dispatch) once(ctx context.Context, in io.Reader, out io.Writer) error {
+	turn, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, maxTurn+1)) })
+	if err != nil {
+		return err
+	}
+	if len(turn) > maxTurn {
+		return &failure{exitUsage, &unreadable{fmt.Sprintf("it has more than %d bytes", maxTurn), maxTurn}}
+	}
+	reply, err := d.answer(ctx, turn)
+	if err != nil {
+		return unreadableIsUsage(err)
+	}
+	if _, err := out.Write(append(reply, '\n')); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// stream answers one turn a line.
+func (d *dispatch) stream(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
+	var failed error
+	lines := lineReader{r: bufio.NewReaderSize(in, 64<<10), max: maxTurn}
+	for ctx.Err() == nil {
+		line, err := await(ctx, lines.next)
+		if err == io.EOF {
+			return failed
+		} else if err != nil && !errors.As(err, new(*unreadable)) {
+			return err
+		}
+		if err == nil && len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var reply []byte
+		if err == nil {
+			reply, err = d.answer(ctx, line)
+		}
+		if err != nil {
+			if !errors.As(unreadableIsUsage(err), new(*failure)) {
+				return err
+			}
+			fmt.Fprintf(diagnostics, "callgate: line %d: %v\n", lines.n, err)
+			reply, failed = errorLine(err, lines.n), silent(exitUsage)
+		}
+		if _, err := out.Write(append(reply, '\n')); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func errorLine(err error, line int) []byte {
+	type report struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Line    int    `json:"line"`
+	}
+	b, _ := json.Marshal(map[string]report{"error": {"unreadable_turn", err.Error(), line}}) // three plain fields
+	return b
+}
+
+// A decodeError is a turn that its format refused.
+type decodeError struct{ error }
+
+func (d decodeError) Unwrap() error { return d.error }
+
+// unreadableIsUsage gives the error of a turn that cannot be read its exit code.
+func unreadableIsUsage(err error) error {
+	if errors.As(err, new(*unreadable)) || errors.As(err, new(decodeError)) {
+		return &failure{exitUsage, err}
+	}
+	return err
+}
+
+// answer runs the calls of a turn and returns what is sent back for it.
+func (d *dispatch) answer(ctx context.Context, turn []byte) ([]byte, error) {
+	if err := scan(turn); err != nil {
+		return nil, err
+	}
+	f, err := choose(d.format, turn)
+	if err != nil {
+		return nil, err
+	}
+	codec := f.make(d.gate.catalog)
+	response, err := codec.Decode(turn)
+	if err != nil {
+		return nil, decodeError{fmt.Errorf("as %s: %w", f.name, err)}
+	}
+	t := response.Turn(d.gate.session, d.turns)
+	d.turns++
+	if len(t.Calls) == 0 {
+		return []byte(f.nothing), nil
+	}
+	return codec.Results(d.gate.dispatcher.Dispatch(ctx, d.gate.catalog, t))
+}
+
+// await returns what read returns, or the end of ctx if that comes first: a
+// reader that waits for a person, or for a program that hangs, cannot be stopped.
+func await(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	type got struct {
+		data []byte
+		err  error
+	}
+	done := make(chan got, 1)
+	go func() {
+		data, err := read()
+		done <- got{data, err}
+	}()
+	select {
+	case g := <-done:
+		return g.data, g.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A lineReader reads lines of at most max bytes.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+	n   int // number of the last line, from 1
+}
+
+// next returns the next line, or io.EOF. Of a line that is too long it reads all
+// and keeps nothing.
+func (l *lineReader) next() ([]byte, error) {
+	var line []byte
+	size := 0
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if size += len(part); size <= l.max {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && (err != io.EOF || size == 0) {
+			return nil, err
+		}
+		l.n++
+		if size > l.max {
+			return nil, &unreadable{fmt.Sprintf("it has more than %d bytes", l.max), int64(l.max)}
+		}
+		return line, nil
+	}
+}

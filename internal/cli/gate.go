@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/artifact"
+	"github.com/callgate/callgate/builtin"
+	"github.com/callgate/callgate/internal/closest"
+	"github.com/callgate/callgate/workspace"
+)
+
+// gateFlags are the flags of every command that runs calls.
+type gateFlags struct {
+	workspace string
+	session   string
+	allow     []string
+}
+
+func (f *gateFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.workspace, "workspace", ".", "directory that the file tools work in; nothing outside it is touched")
+	flags.StringVar(&f.session, "session", "", "name of the session in the identity of the calls, kept for as long as this command runs (default a random one)")
+	flags.StringArrayVar(&f.allow, "allow", nil, "allow the tools that `PATTERN` matches (edit_file, mcp__github__*, *); repeatable")
+	cmd.MarkFlagDirname("workspace")
+	cmd.RegisterFlagCompletionFunc("session", cobra.NoFileCompletions)
+	cmd.RegisterFlagCompletionFunc("allow", completeTools(false))
+}
+
+// A gate is what a command that runs calls works with.
+type gate struct {
+	dispatcher callgate.Dispatcher
+	catalog    *callgate.Catalog
+	session    string
+	workspace  *workspace.Workspace
+	artifacts  *artifact.Store // nil if there is no place for them
+}
+
+// open makes the gate that the flags ask for. What the person at the terminal
+// should know goes to cmd's standard error.
+func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
+	ws, err := workspace.Open(f.workspace)
+	if err != nil {
+		return nil, &failure{exitUsage, err}
+	}
+	g := &gate{workspace: ws, session: f.session}
+	if g.session == "" {
+		g.session = newSession()
+	}
+	warnings := ws.Warnings()
+	if g.artifacts, err = openArtifacts(); err != nil {
+		warnings = append(warnings, "what is too long to show will not be kept: "+err.Error())
+	}
+	if err := g.wire(f.allow); err != nil {
+		g.close()
+		return nil, err
+	}
+	for _, w := range append(warnings, g.unmatched(f.allow)...) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
+	}
+	return g, nil
+}
+
+// wire registers the built-in tools of the workspace, and more, and connects the
+// dispatcher to them.
+func (g *gate) wire(allow []string, more ...callgate.Tool) error {
+	rules, err := newRules(allow)
+	if err != nil {
+		return err
+	}
+	files := &builtin.Files{Workspace: g.workspace, Artifacts: g.artifacts}
+	tools, err := files.Tools()
+	if err != nil {
+		return err
+	}
+	var registry callgate.Registry
+	if err := registry.Register(append(tools, more...)...); err != nil {
+		return err
+	}
+	g.catalog = registry.Catalog()
+	g.dispatcher.Policy = rules.decide
+	g.dispatcher.Middleware = []callgate.Middleware{callgate.Retry{}.Middleware()}
+	g.dispatcher.Resolve = map[string]func(string) []string{workspace.WholeKey: files.ResolveKey}
+	if g.artifacts != nil {
+		g.dispatcher.Spill = g.spill
+	}
+	return nil
+}
+
+// spill is a function for [callgate.Dispatcher.Spill].
+func (g *gate) spill(ctx context.Context, _ callgate.Identity, output string) (string, error) {
+	a, err := g.artifacts.Put(ctx, strings.NewReader(output))
+	if err != nil {
+		return "", err
+	}
+	return a.Ref(), nil
+}
+
+func (g *gate) close() {
+	g.workspace.Close()
+	if g.artifacts != nil {
+		g.artifacts.Close()
+	}
+}
+
+// unmatched warns of patterns that allow nothing.
+func (g *gate) unmatched(patterns []string) (warnings []string) {
+next:
+	for _, p := range patterns {
+		for _, name := range g.catalog.Names() {
+			if matches(p, name) {
+				continue next
+			}
+		}
+		w := fmt.Sprintf("--allow %q matches no tool", p)
+		if near := closest.Names(p, g.catalog.Names(), 3); len(near) > 0 {
+			w += "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		warnings = append(warnings, w)
+	}
+	return warnings
+}
+
+// builtinCatalog returns the built-in tools for commands that show or check
+// them and run none.
+func builtinCatalog() (*callgate.Catalog, error) {
+	tools, err := (&builtin.Files{Workspace: new(workspace.Workspace)}).Tools()
+	if err != nil {
+		return nil, err
+	}
+	var registry callgate.Registry
+	if err := registry.Register(tools...); err != nil {
+		return nil, err
+	}
+	return registry.Catalog(), nil
+}
+
+// rules are what is allowed: reads in the workspace, and the tools that a
+// pattern matches.
+type rules struct{ allow []string }
+
+func newRules(allow []string) (rules, error) {
+	for _, p := range allow {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return rules{}, usagef("--allow %q is no pattern; use a tool's name, in which * stands for any characters", p)
+		}
+	}
+	return rules{allow}, nil
+}
+
+// matches reports whether a pattern matches the whole of a tool's name. A slash,
+// which a server may have put there, is a character like any other.
+func matches(pattern, name string) bool {
+	flat := strings.NewReplacer("/", "\x00")
+	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(name))
+	return ok
+}
+
+// decide is a [callgate.Policy].
+func (r rules) decide(_ context.Context, req callgate.Request) (callgate.Decision, error) {
+	for _, p := range r.allow {
+		if matches(p, req.Spec.Name) {
+			return callgate.Decision{Verdict: callgate.Allow, Rule: "flag.allow"}, nil
+		}
+	}
+	a := req.Spec.Annotations
+	if a.ReadOnlyHint && !a.OpenWorld() && req.Source == "" {
+		return callgate.Decision{Verdict: callgate.Allow, Rule: "default.read"}, nil
+	}
+	return callgate.Decision{Rule: "default.deny", Reason: fmt.Sprintf(
+		"it is not a read in the workspace, and nothing allows it; the user can, with --allow %s", quoteWord(req.Spec.Name))}, nil
+}
+
+// quoteWord returns a tool's name as a shell takes it and as a pattern that
+// matches this tool alone.
+func quoteWord(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == "" {
+		return name
+	}
+	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `'`, `'\''`).Replace(name)
+	return "'" + pattern + "'"
+}
+
+// openArtifacts opens the user's store of outputs that were too long to show.
+func openArtifacts() (*artifact.Store, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return nil, err
+	}
+	return artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{})
+}
+
+// stateDir returns the directory of what callgate keeps for the user, by the XDG
+// Base Directory specification: a relative $XDG_STATE_HOME is ignored.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "callgate"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no place to keep state: %w; set XDG_STATE_HOME", err)
+	}
+	return filepath.Join(home, ".local", "state", "callgate"), nil
+}

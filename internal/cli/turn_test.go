@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestChoose(t *testing.T) {
+	for _, test := range []struct {
+		asked, turn string
+		want        string // a format, or a part of the refusal
+	}{
+		{"auto", `{"calls":[]}`, "callgate"},
+		{"auto", `{"role":"assistant","content":[{"type":"tool_use"}]}`, "anthropic"},
+		{"auto", `{"content":[{"type":"thinking"},{"type":"text"}]}`, "anthropic"},
+		{"auto", `{"content":[{"type":"text","text":"hi"}]}`, "anthropic"},
+		{"auto", `{"content":"hi","stop_reason":"end_turn"}`, "anthropic"},
+		{"auto", `[{"type":"tool_use"}]`, "anthropic"},
+		{"auto", `{"choices":[]}`, "openai"},
+		{"auto", `{"content":null,"tool_calls":[]}`, "openai"},
+		{"auto", `{"content":[{"type":"text"}],"tool_calls":[]}`, "openai"}, // parts of text have no format of their own
+		{"auto", `{"content":[{"type":"refusal"}]}`, "openai"},
+		{"auto", `{"function_call":{}}`, "openai"}, // to be refused by who knows why
+		{"auto", `[{"id":"a","function":{}}]`, "openai"},
+		{"auto", `[{"type":"function"}]`, "openai"},
+
+		{"auto", `{"role":"assistant","content":"hi"}`, "cannot be told"},
+		{"auto", `{}`, "cannot be told"},
+		{"auto", `[]`, "cannot be told"},
+		{"auto", `[1,"type",null]`, "cannot be told"},
+		{"auto", `"calls"`, "cannot be told"},
+		{"auto", `null`, "cannot be told"},
+		{"auto", `{"CALLS":[]}`, "cannot be told"},
+		{"auto", `{"calls":[],"tool_calls":[]}`, "marks of callgate and of openai"},
+		{"auto", `{"tool_calls":[],"content":[{"type":"tool_use"}]}`, "marks of anthropic and of openai"},
+		{"auto", `[{"type":"tool_use"},{"function":{}}]`, "marks of anthropic and of openai"},
+
+		{"openai", `{"calls":[],"tool_calls":[]}`, "openai"}, // asked, and possible
+		{"openai", `{"content":[{"type":"text"}]}`, "openai"},
+		{"openai", `{"content":"hi"}`, "openai"},
+		{"openai", `{"content":[{"type":"tool_use"}]}`, "marks of anthropic, and --format says openai"},
+		{"anthropic", `{"tool_calls":[]}`, "marks of openai"},
+		{"callgate", `{"choices":[]}`, "marks of openai"},
+	} {
+		f, err := choose(test.asked, []byte(test.turn))
+		switch {
+		case err != nil && !strings.Contains(err.Error(), test.want):
+			t.Errorf("--format %s %s: %v, want %s", test.asked, test.turn, err, test.want)
+		case err == nil && f.name != test.want:
+			t.Errorf("--format %s %s: %s, want %s", test.asked, test.turn, f.name, test.want)
+		}
+	}
+}
+
+func TestScan(t *testing.T) {
+	for _, test := range []struct {
+		turn string
+		want string // a part of the refusal; empty if there is none
+	}{
+		{`{}`, ""},
+		{" {\"a\": [1, \"x\"]}\r\n\n", ""},
+		{`{"a":1,"a":2}`, ""}, // for who knows whether it matters
+		{"{\"a\":\"\xff\"}", ""},
+		{``, "is empty"},
+		{"  \n", "is empty"},
+		{`{"a":`, "it is not JSON"},
+		{`{"a":1} x`, "more after the turn; give one turn, or use --stream for one a line (line 1, column 9, byte 8)"},
+		{"{}\n\n{}", "(line 3, column 1, byte 4)"},
+		{`{"ä":}`, "(line 1, column 6, byte 6)"}, // characters and bytes count apart
+		{`{'a':1}`, "(line 1, column 2, byte 1)"},
+		{"[\n01]", "(line 2, column 2, byte 3)"},
+		{`{"calls":[{"name":"a"},{"name":oops}]}`, "within /calls/1/name"},
+		{`{"calls":[{"input":` + strings.Repeat("[", 20_000), "depth"},
+	} {
+		err := scan([]byte(test.turn))
+		switch {
+		case (err == nil) != (test.want == ""):
+			t.Errorf("%.60q: %v, want %q", test.turn, err, test.want)
+		case err != nil && (!strings.Contains(err.Error(), test.want) || !errors.As(err, new(*unreadable))):
+			t.Errorf("%.60q: %v, want %q", test.turn, err, test.want)
+		}
+	}
+}
+
+func TestNative(t *testing.T) {
+	for _, test := range []struct {
+		turn string
+		want string // id name arguments; … or a part of the refusal
+	}{
+		{`{"calls":[{"id":"a","name":"n","arguments":{"x":9007199254740993}}]}`, `a n {"x":9007199254740993}`},
+		{`{"calls":[{"id":"a","name":"n","arguments":"{\"x\": 1e2}"}]}`, `a n {"x": 1e2}`},
+		{`{"calls":[{"id":"a","name":"n","arguments":"{\"x\":"}]}`, `a n {"x":`},
+		{`{"calls":[{"id":"a","name":"n","arguments":""}]}`, `a n `},
+		{`{"calls":[{"id":"a","name":"n"}]}`, `a n `},
+		{`{"calls":[{"id":"a","name":"n","arguments":null}]}`, `a n null`}, // the gate's to refuse
+		{`{"calls":[{"id":"a","name":"n","arguments":{"x":1,"x":2}}]}`, `a n {"x":1,"x":2}`},
+		{`{"calls":[{"id":"a","name":"n","arguments":"\ud800"}]}`, `a n "\ud800"`}, // no text, so no arguments either
+		{`{"calls":[{"name":"n"},{"id":" ","name":"m"},{"id":"call_1","name":"o"}]}`, `call_1_2 n ; call_2 m ; call_1 o `},
+		{`{"calls":[{"id":null,"name":"n","arguments":[]}]}`, `call_1 n []`},
+		{`{"calls":[]}`, ``},
+		{`{"calls":[{"id":7,"name":"n"}]}`, `unreadable turn: "id" of call 0 is not a string`},
+		{`{"calls":[{"name":["n"]}]}`, `unreadable turn: "name" of call 0 is not a string`},
+		{`{"calls":[{"nam":"n"}]}`, `unreadable turn: call 0 has a member "nam"; it takes id, name, arguments`},
+		{`{"calls":[{},7]}`, `unreadable turn: call 1 is not an object`},
+		{`{"calls":{}}`, `unreadable turn: the turn has no list "calls"`},
+		{`{}`, `unreadable turn: the turn has no list "calls"`},
+		{`{"calls":[],"calls":[]}`, `unreadable turn: the turn has the member "calls" twice`},
+		{`{"calls":[],"Calls":[]}`, `unreadable turn: the turn has a member "Calls"; it takes calls`},
+		{`[]`, `unreadable turn: the turn is not an object`},
+	} {
+		r, err := native{}.Decode([]byte(test.turn))
+		var calls []string
+		for _, c := range r.Message.Calls() {
+			calls = append(calls, c.ID+" "+c.Name+" "+string(c.Arguments))
+		}
+		got := strings.Join(calls, "; ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.turn, got, test.want)
+		}
+	}
+}
+
+// Whatever reads a turn in front of the gate, by name, by name in any case, the
+// first member or the last, sees the calls that the gate sees.
+func FuzzNative(f *testing.F) {
+	f.Add([]byte(`{"calls":[{"id":"a","name":"n","arguments":{"x":1}}]}`))
+	f.Add([]byte(`{"calls":[{"id":"a","name":"n","Name":"m"}],"Calls":[]}`))
+	f.Add([]byte(`{"calls":[{"id":"a","n\u0061me":"n","name":"m"}]}`))
+	f.Add([]byte(`{"call\u017f":[{"\u017f":1}],"calls":[]}`)) // ſ folds to s
+	f.Fuzz(func(t *testing.T, turn []byte) {
+		if scan(turn) != nil {
+			return
+		}
+		if !json.Valid(turn) {
+			return // invalid UTF-8 or escapes, on which readers differ
+		}
+		for _, asked := range append(formatNames(), "auto") {
+			choose(asked, turn)
+		}
+		r, err := native{}.Decode(turn)
+		if err != nil {
+			return
+		}
+		var other struct { // encoding/json takes names in any case, and the last of several
+			Calls []struct {
+				Name      string
+				Arguments json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(turn, &other); err != nil {
+			t.Fatalf("%s is read by us and not by others: %v", turn, err)
+		}
+		calls := r.Message.Calls()
+		if len(calls) != len(other.Calls) {
+			t.Fatalf("%s has %d calls for us and %d for others", turn, len(calls), len(other.Calls))
+		}
+		for i, c := range calls {
+			if c.Name != other.Calls[i].Name {
+				t.Fatalf("%s: call %d is of %q for us and of %q for others", turn, i, c.Name, other.Calls[i].Name)
+			}
+		}
+	})
+}
+
+func TestLines(t *testing.T) {
+	const long = "0123456789"
+	l := lineReader{r: bufio.NewReaderSize(strings.NewReader("a\n\n"+long+"\n"+long+"x\nb\r\nend"), 16), max: len(long) + 1}
+	for _, want := range []string{"1 a\n", "2 \n", "3 " + long + "\n", "4 unreadable turn: it has more than 11 bytes", "5 b\r\n", "6 end"} {
+		line, err := l.next()
+		got := string(line)
+		if err != nil {
+			got = err.Error()
+		}
+		if got = string(rune('0'+l.n)) + " " + got; got != want {
+			t.Errorf("line %d: %q, want %q", l.n, got, want)
+		}
+	}
+	if _, err := l.next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+}
