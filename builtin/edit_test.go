@@ -62,6 +62,7 @@ func TestEditRefuses(t *testing.T) {
 		{"places that overlap", "aaa\n", "aa", "b", false, []string{"more than once, at lines 1, 1"}},
 		{"two places without blanks", "a \nb\na  \nb\n", "a\nb", "c", false, []string{"at lines 1, 3"}},
 		{"replace_all is exact", "a \nb\n", "a\nc", "c", true, []string{"not in the file"}},
+		{"replace_all is never loose", "a \nb\na  \nb\n", "a\nb", "c", true, []string{"at lines 1, 3", "copy the one you mean"}},
 		{"never by likeness", "func Foo() {}\n", "func Fooo() {}", "x", false, []string{"nearest is line 1", "character 9"}},
 		{"indentation", "a\n\tfoo()\n", "    foo()", "bar()", false, []string{"nearest is line 2", "1 tab in the file, 4 spaces in old_text"}},
 		{"case", "Hello world\n", "hello world", "x", false, []string{"upper and lower case"}},

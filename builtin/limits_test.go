@@ -41,6 +41,16 @@ func TestEditNamesSoManyPlaces(t *testing.T) {
 	}
 }
 
+func TestFindStopsWhenItHasEnough(t *testing.T) {
+	text := strings.Repeat("a", 1_000)
+	if n := len(edit{old: "aa"}.find(text)); n != maxSpots+1 {
+		t.Errorf("%d places", n)
+	}
+	if n := len(edit{old: "aa", all: true}.find(text)); n != 500 {
+		t.Errorf("%d places to replace", n)
+	}
+}
+
 func TestDistanceGivesUp(t *testing.T) {
 	a, b := make([]int, 3_000), make([]int, 3_000)
 	for i := range a {
