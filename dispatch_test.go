@@ -166,6 +166,31 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// A caller's own deadline is the caller's, not the tool's: the model is not told
+// of a limit that was never reached.
+func TestCallersDeadline(t *testing.T) {
+	for name, handler := range map[string]Handler{
+		"obeys": func(ctx context.Context, _ Call) (Result, error) { <-ctx.Done(); return Result{}, ctx.Err() },
+		"wraps": func(ctx context.Context, _ Call) (Result, error) {
+			<-ctx.Done()
+			return Result{}, fmt.Errorf("read: %w", ctx.Err())
+		},
+		"ignores": func(ctx context.Context, _ Call) (Result, error) { time.Sleep(time.Hour); return Result{}, nil },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			r := registry(t, tool("slow", handler))
+			d := Dispatcher{Policy: AllowAll}
+			got := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "slow"}))[0]
+			if got.Code != Canceled || strings.Contains(got.Message, "2m0s") || got.State != Stopped {
+				t.Errorf("%s: %s (%s)", name, got, got.State)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	}
+}
+
 // A handler that outlives its deadline keeps its locks until it returns: who
 // waits behind it is told so at its own deadline, and others are not held up.
 func TestAbandonedKeepsItsLocks(t *testing.T) {

@@ -90,10 +90,11 @@ func ExecutionFrom(ctx context.Context) (*Execution, bool) {
 // came out. It outlives the execution's answer if the handler does.
 type attempt struct {
 	context.Context
-	x    *Execution
-	done chan struct{} // closed when the handler returned
-	res  Result
-	err  error
+	caller context.Context // without the call's own time limit
+	x      *Execution
+	done   chan struct{} // closed when the handler returned
+	res    Result
+	err    error
 }
 
 // Value makes the execution known to [ExecutionFrom].
@@ -114,6 +115,19 @@ func (a *attempt) finished() bool {
 	}
 }
 
+// ended says why the context of the attempt ended: [Timeout] for the call's own
+// time limit, [Canceled] for the caller, who may have a deadline too; "" if it
+// has not.
+func (a *attempt) ended() Code {
+	switch {
+	case a.caller.Err() != nil:
+		return Canceled
+	case a.Err() != nil:
+		return Timeout
+	}
+	return ""
+}
+
 // Handle enters the handler, surrounded by the middleware, under the call's
 // deadline, and returns the settled outcome: at once when the handler is done,
 // and at the latest when it has overstayed its deadline, or the end of ctx, by
@@ -123,13 +137,14 @@ func (x *Execution) Handle(ctx context.Context) Outcome {
 	if ctx.Err() != nil {
 		return x.fail(canceledBeforeStart(ctx))
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, x.Timeout)
 	defer cancel()
 	a := &x.first
 	if x.entered.Swap(true) {
 		a = new(attempt) // the first one may still be running
 	}
-	a.Context, a.x, a.done = ctx, x, make(chan struct{})
+	a.Context, a.caller, a.x, a.done = ctx, caller, x, make(chan struct{})
 	go a.run()
 	select {
 	case <-a.done:
@@ -147,7 +162,7 @@ func (x *Execution) Handle(ctx context.Context) Outcome {
 	case <-grace.C:
 	}
 	out := x.settle(a, Result{}, &Error{
-		Code: CodeOf(ctx.Err()), Message: "it did not stop when it was told to", Cause: ctx.Err(),
+		Code: a.ended(), Message: "it did not stop when it was told to", Cause: ctx.Err(),
 	}, true)
 	out.Returned = a.done
 	x.gate.abandoned.Add(1)

@@ -3,6 +3,7 @@ package callgate
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -14,7 +15,7 @@ import (
 // settle turns what came out of a handler into the outcome that is recorded and
 // answered: cleaned, capped, checked against the outputSchema, never empty. late
 // says that the handler was still running when its time was up.
-func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) Outcome {
+func (x *Execution) settle(a *attempt, r Result, err error, late bool) Outcome {
 	r.CallID, r.Tool, r.Recorded = x.Call.ID, x.Call.Name, false
 	r.Attempts, r.Duration = x.Attempts(), time.Since(x.start)
 	var e *Error
@@ -24,7 +25,14 @@ func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) 
 	case r.Code != "":
 		e = &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted}
 	}
-	if late && ctx.Err() == context.DeadlineExceeded && (e == nil || e.Code != Timeout) {
+	ended := a.ended()
+	if ended != "" && e != nil && (e.Code == Timeout || e.Code == Canceled) && errors.Is(e.Cause, a.Err()) {
+		e.Code = ended // the handler passes on that its context ended, which does not say why
+		if e.Message == a.Err().Error() {
+			e.Message = "it was stopped"
+		}
+	}
+	if late && ended == Timeout && (e == nil || e.Code != Timeout) {
 		was := "it finished only after that"
 		if e != nil {
 			was = e.Message
@@ -34,7 +42,7 @@ func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) 
 	if e == nil {
 		e = x.checkOutput(&r)
 	}
-	x.clean(ctx, &r, e != nil)
+	x.clean(a, &r, e != nil)
 	if len(x.notes) > 0 {
 		r.Notes = append(x.notes[:len(x.notes):len(x.notes)], r.Notes...)
 	}
@@ -42,7 +50,7 @@ func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) 
 		r.Code, r.Message, r.Violations, r.State = "", "", nil, Done
 		return Outcome{Result: r}
 	}
-	x.describe(ctx, e)
+	x.describe(e, ended)
 	r.Code, r.Message, r.Violations, r.State = e.Code, e.Message, e.Violations, stateOf(e)
 	if r.State == NotStarted && !e.NotStarted {
 		// The code says that nothing happened, the handler does not: it was
@@ -55,27 +63,17 @@ func (x *Execution) settle(ctx context.Context, r Result, err error, late bool) 
 	return Outcome{Result: r, Err: e}
 }
 
-// describe completes the message of e for the model: what time limit it was, and
-// what may have happened. Causes and stacks stay out of it.
-func (x *Execution) describe(ctx context.Context, e *Error) {
-	switch e.Code {
-	case Timeout:
-		if e.Cause == context.DeadlineExceeded && e.Message == e.Cause.Error() {
-			e.Message = "it was stopped"
-		}
-		if ctx.Err() == context.DeadlineExceeded {
-			e.Message = fmt.Sprintf("no answer within %v: %s", x.Timeout, e.Message)
-		}
-		if x.Effect != ReadOnly {
-			e.Message += "; " + Timeout.Info().Advice
-		}
-	case Canceled:
-		if e.Cause == context.Canceled && e.Message == e.Cause.Error() {
-			e.Message = "the turn was stopped while this call ran"
-		}
-		if x.Effect != ReadOnly && !e.NotStarted {
-			e.Message += "; " + Canceled.Info().Advice
-		}
+// describe completes the message of e for the model: which limit it was, if the
+// context ended, and what may have happened. Causes and stacks stay out of it.
+func (x *Execution) describe(e *Error, ended Code) {
+	switch {
+	case e.Code == Timeout && ended == Timeout:
+		e.Message = fmt.Sprintf("no answer within %v: %s", x.Timeout, e.Message)
+	case e.Code == Canceled && ended == Canceled:
+		e.Message = "the turn was stopped while this call ran: " + e.Message
+	}
+	if (e.Code == Timeout || e.Code == Canceled) && x.Effect != ReadOnly && !e.NotStarted {
+		e.Message += "; " + e.Code.Info().Advice
 	}
 	e.Message, _ = plaintext.Clean(e.Message, x.Spec.Annotations.OpenWorld())
 	if short, cut := plaintext.Cut(e.Message, maxMessage); cut {

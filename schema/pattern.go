@@ -40,6 +40,9 @@ func (p *patterns) compile(expr string) (jsonschema.Regexp, error) {
 	}
 	re, err := regexp.Compile(expr)
 	if err == nil {
+		if p.sizes == nil {
+			p.sizes = make(map[jsonschema.Regexp]int)
+		}
 		p.sizes[re] = instructions(expr)
 		return re, nil
 	}
