@@ -63,9 +63,7 @@ func (s signaled) Error() string { return "stopped by signal: " + s.String() }
 // ctx ends, calls that run are canceled and answered before Run returns. It is
 // safe for concurrent use.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out := &answer{w: stdout, broken: func(err error) { cancel(err) }}
+	out := &answer{w: stdout}
 	root := rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -82,12 +80,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-// An answer is standard output. A failed write, a full disk or a reader that
-// went away, ends the command.
+// An answer is standard output. It remembers a failed write, of a full disk or
+// for a reader that went away: that is how the command ended, whatever came of it.
 type answer struct {
-	w      io.Writer
-	broken func(error)
-	err    error
+	w   io.Writer
+	err error
 }
 
 func (a *answer) Write(p []byte) (int, error) {
@@ -97,7 +94,6 @@ func (a *answer) Write(p []byte) (int, error) {
 	n, err := a.w.Write(p)
 	if err != nil {
 		a.err = fmt.Errorf("the output cannot be written: %w", err)
-		a.broken(a.err)
 		return n, a.err
 	}
 	return n, nil

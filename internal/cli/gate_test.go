@@ -54,6 +54,42 @@ func TestSpill(t *testing.T) {
 	}
 }
 
+// A link and the file it leads to are one file: a read through the link sees what
+// an earlier call of the turn wrote.
+func TestLinksKeepOrder(t *testing.T) {
+	g := gateWith(t, []string{"write_file"})
+	dir := g.workspace.Dir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("old\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	results := g.dispatcher.Dispatch(t.Context(), g.catalog, callgate.Calls(
+		callgate.Call{ID: "1", Name: "write_file", Arguments: []byte(`{"path":"file","content":"new\n"}`)},
+		callgate.Call{ID: "2", Name: "read_file", Arguments: []byte(`{"path":"link"}`)},
+	))
+	if got := results[1].ModelText(); !strings.Contains(got, "new") {
+		t.Errorf("after %q the link reads %q", results[0].ModelText(), got)
+	}
+}
+
+// What is down for a moment is tried again.
+func TestRetries(t *testing.T) {
+	attempts := 0
+	g := gateWith(t, nil, toolOf("flaky", callgate.Annotations{ReadOnlyHint: true, OpenWorldHint: new(false)},
+		func(context.Context) (string, error) {
+			if attempts++; attempts == 1 {
+				return "", callgate.Errorf(callgate.Unavailable, "not now")
+			}
+			return "fine", nil
+		}))
+	r := g.dispatcher.Dispatch(t.Context(), g.catalog, callgate.Calls(callgate.Call{ID: "1", Name: "flaky"}))[0]
+	if r.Code != "" || r.Attempts != 2 {
+		t.Errorf("%s after %d attempts", r.ModelText(), r.Attempts)
+	}
+}
+
 // Calls in flight are answered when the command is interrupted, and their
 // results are printed.
 func TestInterruptedCalls(t *testing.T) {

@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -77,7 +78,9 @@ func TestKilledWrite(t *testing.T) {
 // An interrupt ends a command that waits for its input, with 130; SIGTERM too.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd := exec.Command("callgate", "dispatch", "--stream", "--workspace", t.TempDir())
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "callgate", "dispatch", "--stream", "--workspace", t.TempDir())
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 		in, err := cmd.StdinPipe()
 		if err != nil {
