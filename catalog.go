@@ -90,13 +90,21 @@ func (c *Catalog) Validate(name string, args []byte) ([]schema.Violation, error)
 
 func (c *Catalog) unknown(name string) *Error {
 	msg := "there is no tool named " + quote(name)
-	if near := closest.Names(name, c.Names(), 3); len(near) > 0 {
-		for i, n := range near {
-			near[i] = quote(n)
-		}
-		msg += "; did you mean " + strings.Join(near, " or ") + "?"
-	} else {
-		msg += "; use a tool from the list"
+	switch near := closest.Names(name, c.Names(), 3); {
+	case len(near) > 0:
+		msg += "; did you mean " + quoteAll(near, " or ") + "?"
+	case c.Len() > 0:
+		msg += "; use a tool from the list, such as " + quoteAll(closest.Least(name, c.Names(), 3), ", ")
+	default:
+		msg += "; no tool is available"
 	}
 	return &Error{Code: UnknownTool, Message: msg, NotStarted: true}
+}
+
+func quoteAll(names []string, sep string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = quote(n)
+	}
+	return strings.Join(quoted, sep)
 }

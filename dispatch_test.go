@@ -73,7 +73,7 @@ func TestEveryCallHasItsResult(t *testing.T) {
 		want := []string{
 			"fine",
 			"Error [execution_error]: disk on fire",
-			`Error [unknown_tool]: there is no tool named "nope"; use a tool from the list`,
+			`Error [unknown_tool]: there is no tool named "nope"; use a tool from the list, such as "ok", "both", "fails"`,
 			"Error [execution_error]: the tool crashed",
 			"Error [execution_error]: the tool crashed",
 			"Error [execution_error]: the tool ended without an answer",

@@ -343,3 +343,44 @@ func pairs(t *testing.T, history []llm.Message) {
 		}
 	}
 }
+
+// A modelFunc is a model that nobody has checked.
+type modelFunc func(req llm.Request) llm.Response
+
+func (f modelFunc) Generate(_ context.Context, req llm.Request) (llm.Response, error) {
+	return f(req), nil
+}
+
+// H071: whatever the model, no call is kept or answered without an id.
+func TestCallsWithoutIDsGetOne(t *testing.T) {
+	f := newFixture(t)
+	a, _ := f.agent("")
+	a.Model = modelFunc(func(req llm.Request) llm.Response {
+		if len(req.Messages) > 1 {
+			return llm.Response{Message: llm.AssistantText("done")}
+		}
+		read := callgate.Call{Name: "read_file", Arguments: json.RawMessage(`{"path":"a"}`)}
+		return llm.Response{Message: llm.AssistantText("", read, read)}
+	})
+	out := run(t, a, "go")
+	pairs(t, out.Messages)
+	if len(f.ran) != 2 {
+		t.Errorf("%d calls ran; want 2", len(f.ran))
+	}
+}
+
+// Canceled in its last turn, a run says so.
+func TestCanceledInTheLastTurn(t *testing.T) {
+	f := newFixture(t)
+	a, _ := f.agent("turn\n call read_file {\"path\":\"a\"}")
+	a.MaxTurns = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	a.Gate.Observers = []callgate.Observer{func(_ context.Context, e callgate.Event) {
+		if e.Kind == callgate.Settled {
+			cancel()
+		}
+	}}
+	if out, err := a.Run(ctx, []llm.Message{llm.UserText("go")}); err != nil || out.Reason != agent.Canceled {
+		t.Errorf("reason %q, error %v; want canceled", out.Reason, err)
+	}
+}

@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"encoding/json"
 	"os"
+	"reflect"
 	"testing"
 )
 
@@ -34,6 +36,35 @@ func TestEnginesAgree(t *testing.T) {
 			err = verdict([]byte(s.Args))
 			if want := s.Valid || e.Checks == "JSON"; (err == nil) != want {
 				t.Errorf("%s: %s says %v", s.Name, e.Name, err)
+			}
+		}
+	}
+}
+
+// What the engines bind is the same value.
+func TestBind(t *testing.T) {
+	for _, s := range Shapes() {
+		if !s.Valid {
+			continue
+		}
+		want := s.New()
+		if err := json.Unmarshal([]byte(s.Args), want); err != nil {
+			t.Fatal(err)
+		}
+		back, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(back) < len(s.Args) {
+			t.Errorf("%s: the Go type holds %d of %d bytes", s.Name, len(back), len(s.Args))
+		}
+		for _, e := range Engines() {
+			if e.Bind == nil {
+				continue
+			}
+			got := s.New()
+			if err := e.Bind([]byte(s.Args), got); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s binds %+v, %v", s.Name, e.Name, got, err)
 			}
 		}
 	}

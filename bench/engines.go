@@ -19,17 +19,20 @@ type Engine struct {
 	// Compile prepares a shape; what it returns is timed. The error of a
 	// verdict is what a model would be told.
 	Compile func(Shape) (func(args []byte) error, error)
+	// Bind decodes arguments into a Go value, as who uses the engine would next.
+	// Nil: the engine stands in the validation tables only.
+	Bind func(args []byte, v any) error
 }
 
 // Engines returns the gate first, then its peers, then two floors that check no
 // schema.
 func Engines() []Engine {
 	return append(gateEngines(),
-		Engine{"santhosh", "schema", compileSanthosh},
-		Engine{"google", "schema", compileGoogle},
+		Engine{"santhosh", "schema", compileSanthosh, json.Unmarshal},
+		Engine{"google", "schema", compileGoogle, json.Unmarshal},
 		Engine{"json.Unmarshal", "Go type", func(s Shape) (func([]byte) error, error) {
 			return func(args []byte) error { return json.Unmarshal(args, s.New()) }, nil
-		}},
+		}, nil},
 		Engine{"json.Valid", "JSON", func(Shape) (func([]byte) error, error) {
 			return func(args []byte) error {
 				if !json.Valid(args) {
@@ -37,7 +40,7 @@ func Engines() []Engine {
 				}
 				return nil
 			}, nil
-		}},
+		}, nil},
 	)
 }
 

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -8,9 +10,6 @@ import (
 // What each peer does, as these versions did it when they were asked. A row that
 // fails after an upgrade is news, not a fault: change it, and what cites it.
 func TestFacts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a process for each peer")
-	}
 	const (
 		lost = "runs `rm -rf /`"
 		kept = "runs `ls`"
@@ -79,5 +78,44 @@ func TestEngineFacts(t *testing.T) {
 				t.Errorf("%s\nanswer %d: %s\nexpected: %s", f.Question, j, a, want[i].says[j])
 			}
 		}
+	}
+}
+
+// FACTS.md is what the README and the design cite.
+func TestFactsFile(t *testing.T) {
+	file, err := os.ReadFile("FACTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	WriteCorrectness(t.Context(), &b)
+	if string(file) != b.String() {
+		t.Errorf("FACTS.md is old: go run ./cmd/ratios -facts > FACTS.md\n%s", b.String())
+	}
+}
+
+// The README names the versions that go.mod has.
+func TestVersions(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, _, _ := strings.Cut(string(mod), "// indirect")
+	n := 0
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)$`).FindAllStringSubmatch(direct, -1) {
+		if m[1] == "github.com/callgate/callgate" {
+			continue
+		}
+		n++
+		if row := "| " + m[1] + " | " + m[2] + " |"; !strings.Contains(string(readme), row) {
+			t.Errorf("README.md has no row %q", row)
+		}
+	}
+	if n != 5 {
+		t.Errorf("go.mod has %d peers", n)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 func gateEngines() []Engine {
 	return []Engine{
-		{"callgate", "schema", compileGate((*schema.Schema).Validate)},
-		{"callgate/explain", "schema", compileGate((*schema.Schema).Explain)},
+		{"callgate", "schema", compileGate((*schema.Schema).Validate), schema.Bind},
+		{"callgate/explain", "schema", compileGate((*schema.Schema).Explain), nil},
 	}
 }
 
@@ -39,7 +39,7 @@ type violationsError schema.Violations
 func (v violationsError) Error() string { return schema.Violations(v).String() }
 
 func gatePeers() []Peer {
-	return []Peer{{Name: "callgate", Checks: "schema", Path: "Func, Dispatcher.Dispatch with the default policy", Turns: true, Timed: true, Open: openGate}}
+	return []Peer{{Name: "callgate", Checks: "schema", Path: "Func, Dispatcher.Dispatch with the default policy", Turns: true, Open: openGate}}
 }
 
 func openGate(tools ...Tool) (*Session, error) {

@@ -6,8 +6,26 @@ import (
 	"testing"
 )
 
-// Ratios are taken within a round: a machine that becomes three times slower
-// between rounds changes no ratio.
+// Ratios are taken within a round: a machine on which each round is much slower
+// than the one before changes no ratio, and no median of times could say so.
+func TestRatiosWithinRounds(t *testing.T) {
+	rows := []Row{
+		{Work: Work{Kind: "dispatch", Shape: "small", Who: "slow"}},
+		{Work: Work{Kind: "dispatch", Shape: "small", Who: Gate}},
+		{Work: Work{Kind: "dispatch", Shape: "other", Who: "alone"}},
+	}
+	compare(rows, [][]float64{{40, 400, 90}, {10, 100, 30}, {1, 1, 1}}, [][]float64{{6, 60, 8}, {2, 20, 4}, {1, 1, 1}})
+	if r := rows[0]; r.Ratio != 4 || r.Low != 3 || r.High != 4 || r.CPURatio != 3 || r.Nanoseconds != 90 {
+		t.Errorf("slow: %+v", r)
+	}
+	if r := rows[1]; r.Ratio != 1 {
+		t.Errorf("the gate beside itself: %+v", r)
+	}
+	if r := rows[2]; r.Ratio != 0 {
+		t.Errorf("a task that the gate does not do has a ratio: %+v", r)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	for _, c := range []struct {
 		of   []float64

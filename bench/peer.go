@@ -25,9 +25,6 @@ type Peer struct {
 	// Turns reports whether the library itself sees a model's turn: its calls
 	// together, and how it ended. For the others a batch is one goroutine a call.
 	Turns bool
-	// Timed reports whether the peer stands in the dispatch benchmarks. The
-	// facts ask all of them.
-	Timed bool
 	Open  func(tools ...Tool) (*Session, error)
 }
 
@@ -84,11 +81,11 @@ func (s *Session) Batch(calls []Call) func(context.Context) []Answer {
 // Peers returns the gate first, then its peers.
 func Peers() []Peer {
 	return append(gatePeers(),
-		Peer{Name: "go-sdk", Checks: "schema", Path: "AddTool, called by a client over NewInMemoryTransports", Timed: true, Open: openGoSDK},
-		Peer{Name: "go-sdk/handler", Checks: "schema", Path: "AddTool, its method handler called in process: no client, transport or JSON-RPC", Timed: true, Open: openGoSDKHandler},
-		Peer{Name: "mcp-go", Checks: "nothing", Path: "NewTypedToolHandler, HandleMessage", Timed: true, Open: openMCPGo},
-		Peer{Name: "mcp-go/validating", Checks: "schema", Path: "the same with WithInputSchemaValidation and WithRecovery", Timed: true, Open: openMCPGoValidating},
-		Peer{Name: "fantasy", Checks: "nothing", Path: "NewAgentTool, its Run called in process", Timed: true, Open: openFantasyTool},
-		Peer{Name: "fantasy/agent", Checks: "required", Path: "the same tool in NewAgent with a scripted model, one step", Turns: true, Timed: true, Open: openFantasyAgent},
+		Peer{Name: "go-sdk", Checks: "schema", Path: "AddTool, called by a client over NewInMemoryTransports", Open: openGoSDK},
+		Peer{Name: "go-sdk/handler", Checks: "schema", Path: "AddTool, its method handler called in process: no client, transport or JSON-RPC", Open: openGoSDKHandler},
+		Peer{Name: "mcp-go", Checks: "nothing", Path: "NewTypedToolHandler, HandleMessage", Open: openMCPGo},
+		Peer{Name: "mcp-go/validating", Checks: "schema", Path: "the same with WithInputSchemaValidation and WithRecovery", Open: openMCPGoValidating},
+		Peer{Name: "fantasy", Checks: "nothing", Path: "NewAgentTool, its Run called in process", Open: openFantasyTool},
+		Peer{Name: "fantasy/agent", Checks: "required", Path: "the same tool in NewAgent with a scripted model, one step", Turns: true, Open: openFantasyAgent},
 	)
 }

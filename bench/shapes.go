@@ -24,7 +24,7 @@ func Shapes() []Shape {
 		{"read", readSchema, readArgs, true, func() any { return new(readFile) }},
 		{"edit", editSchema, editArgs(), true, func() any { return new(editFile) }},
 		{"nested", nestedSchema, nestedArgs, true, func() any { return new(createIssue) }},
-		{"wide", wideSchema(), wideArgs(), true, func() any { return new(map[string]json.RawMessage) }},
+		{"wide", wideSchema(), wideArgs(), true, func() any { return new(wide) }},
 		{"invalid", commandSchema, invalidArgs, false, func() any { return new(Command) }},
 	}
 }
@@ -143,11 +143,11 @@ type createIssue struct {
 	Assignees []person `json:"assignees"`
 	Reporter  person   `json:"reporter"`
 	Checklist []struct {
-		Text  string  `json:"text"`
-		Done  bool    `json:"done"`
-		Hours float64 `json:"hours"`
-		Owner *person `json:"owner"`
-		Tags  []string
+		Text  string   `json:"text"`
+		Done  bool     `json:"done"`
+		Hours float64  `json:"hours"`
+		Owner *person  `json:"owner"`
+		Tags  []string `json:"tags"`
 	} `json:"checklist"`
 	Links struct {
 		Blocks    []int `json:"blocks"`
@@ -281,4 +281,37 @@ func wideArgs() string {
 	}
 	b.WriteByte('}')
 	return b.String()
+}
+
+type wide struct {
+	Field00 string `json:"field_00,omitempty"`
+	Field01 string `json:"field_01,omitempty"`
+	Field02 int64  `json:"field_02,omitempty"`
+	Field03 int64  `json:"field_03,omitempty"`
+	Field04 bool   `json:"field_04,omitempty"`
+	Field05 string `json:"field_05,omitempty"`
+	Field06 string `json:"field_06,omitempty"`
+	Field07 string `json:"field_07,omitempty"`
+	Field08 int64  `json:"field_08,omitempty"`
+	Field09 int64  `json:"field_09,omitempty"`
+	Field10 bool   `json:"field_10,omitempty"`
+	Field11 string `json:"field_11,omitempty"`
+	Field12 string `json:"field_12,omitempty"`
+	Field13 string `json:"field_13,omitempty"`
+	Field14 int64  `json:"field_14,omitempty"`
+	Field15 int64  `json:"field_15,omitempty"`
+	Field16 bool   `json:"field_16,omitempty"`
+	Field17 string `json:"field_17,omitempty"`
+	Field18 string `json:"field_18,omitempty"`
+	Field19 string `json:"field_19,omitempty"`
+	Field20 int64  `json:"field_20,omitempty"`
+	Field21 int64  `json:"field_21,omitempty"`
+	Field22 bool   `json:"field_22,omitempty"`
+	Field23 string `json:"field_23,omitempty"`
+	Field24 string `json:"field_24,omitempty"`
+	Field25 string `json:"field_25,omitempty"`
+	Field26 int64  `json:"field_26,omitempty"`
+	Field27 int64  `json:"field_27,omitempty"`
+	Field28 bool   `json:"field_28,omitempty"`
+	Field29 string `json:"field_29,omitempty"`
 }

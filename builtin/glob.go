@@ -89,7 +89,7 @@ func (f *Files) find(ctx context.Context, _ string, in globInput) (a answer[glob
 	var b strings.Builder
 	room := f.outputLimit() - 100
 	for i, m := range a.value.Matches {
-		line := m.Path
+		line := onOneLine(m.Path)
 		if m.Type == "directory" {
 			line += "/"
 		}

@@ -148,11 +148,11 @@ func (t *grepText) add(r fileMatches) bool {
 	}
 	switch t.mode {
 	case "files":
-		return t.line(r.path) && t.file(r.path, r.count)
+		return t.line(onOneLine(r.path)) && t.file(r.path, r.count)
 	case "count":
-		return t.line(fmt.Sprintf("%s:%d", r.path, r.count)) && t.file(r.path, r.count)
+		return t.line(fmt.Sprintf("%s:%d", onOneLine(r.path), r.count)) && t.file(r.path, r.count)
 	}
-	head := r.path
+	head := onOneLine(r.path)
 	if t.b.Len() > 0 {
 		head = "\n" + head
 	}

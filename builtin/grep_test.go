@@ -1,11 +1,13 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callgate/callgate"
 )
@@ -100,9 +102,38 @@ func TestGrepStopsAtItsCaps(t *testing.T) {
 	}
 }
 
+// An expression that could reach over line ends costs no more than another, and
+// a search ends when its time is over.
+func TestGrepCannotBeMadeSlow(t *testing.T) {
+	text := strings.Repeat("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", 200_000) + "y"
+	m, err := newMatcher(`[^x]*y`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	line, _, ok := m.next(t.Context(), text, 0)
+	if !ok || line.to-line.from != 1 {
+		t.Fatalf("found %v, %v", line, ok)
+	}
+	if d := time.Since(start); d > 20*time.Second { // hours, if each line went to the end
+		t.Errorf("took %v", d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, ok := m.next(ctx, text, 0); ok {
+		t.Error("the search went on")
+	}
+	w := newWorld(t)
+	w.put("f", "x")
+	for _, call := range []callgate.Call{propose("grep", "pattern", "x"), propose("grep", "pattern", "x", "path", "f"), propose("glob", "pattern", "**")} {
+		r := w.gate.Dispatch(ctx, w.tools, callgate.Calls(call))[0]
+		w.fails(r, callgate.Canceled)
+	}
+}
+
 // Searching a whole text at once finds the lines that searching each line does.
 func TestGrepEqualsLineByLine(t *testing.T) {
-	patterns := []string{"a", "^a", "a$", "^$", "b*", `a\s`, "[^x]", `\bab\b`, "(?i)AB", `\Aa`, `a\z`, "a|^b", `(?s)a.b`, "a\n", `\s*$`, "(?-m)^a$", "ab|b\na"}
+	patterns := []string{"a", "^a", "a$", "^$", "b*", `a\s`, "[^x]", `\bab\b`, "(?i)AB", `\Aa`, `a\z`, "a|^b", `(?s)a.b`, "a\n", `\s*$`, "(?-m)^a$", "ab|b\na", `a[\n]b`, `[\n]`, `a[^b]*`, `(?s).*b`, `\Bb`}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3_000 {
 		text := make([]byte, r.IntN(12))
@@ -116,7 +147,7 @@ func TestGrepEqualsLineByLine(t *testing.T) {
 			}
 			var got, want []int
 			for from := 0; ; {
-				line, _, ok := m.next(string(text), from)
+				line, _, ok := m.next(t.Context(), string(text), from)
 				if !ok {
 					break
 				}

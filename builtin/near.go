@@ -16,7 +16,7 @@ import (
 
 // maxNear is how many entries of the workspace are looked at for a file of the
 // same name elsewhere.
-const maxNear = 5_000
+const maxNear = 2_000
 
 // missing is the answer to who names a file that is not there: what else could
 // have been meant, at most three names.

@@ -15,21 +15,28 @@ import (
 
 // A matcher finds the lines of a text that a regular expression matches.
 type matcher struct {
-	re *regexp.Regexp // with (?m)
-	// whole says that searching the whole text at once cannot miss a line: the
-	// expression has no \A or \z, which mean a line's ends.
+	re *regexp.Regexp
+	// whole says that re may be given many lines at once: it never matches
+	// over a line end, and has no \A or \z, which mean the ends of a line.
 	whole bool
 }
 
+// newMatcher compiles pattern so that it means on many lines what it means on
+// each. No line holds a line end, so what could match one is taken out; else a
+// match could start on every line and reach to the end of the file, each time.
 func newMatcher(pattern string) (m matcher, err error) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return m, badRegexp(pattern, err)
 	}
-	if m.re, err = regexp.Compile("(?m:" + pattern + ")"); err != nil {
+	tree, err := syntax.Parse("(?m:"+pattern+")", syntax.Perl)
+	if err != nil {
 		return m, badRegexp(pattern, err)
 	}
-	tree, err := syntax.Parse("(?m:"+pattern+")", syntax.Perl)
-	m.whole = err == nil && !textEnds(tree)
+	withoutLineEnds(tree)
+	if m.re, err = regexp.Compile(tree.String()); err != nil {
+		return m, badRegexp(pattern, err)
+	}
+	m.whole = !textEnds(tree)
 	return m, nil
 }
 
@@ -37,36 +44,69 @@ func textEnds(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText || slices.ContainsFunc(re.Sub, textEnds)
 }
 
+func withoutLineEnds(re *syntax.Regexp) {
+	switch re.Op {
+	case syntax.OpAnyChar:
+		re.Op = syntax.OpAnyCharNotNL
+	case syntax.OpLiteral:
+		if slices.Contains(re.Rune, '\n') {
+			re.Op, re.Rune = syntax.OpNoMatch, nil
+		}
+	case syntax.OpCharClass:
+		var ranges []rune
+		for i := 0; i < len(re.Rune); i += 2 {
+			lo, hi := re.Rune[i], re.Rune[i+1]
+			if lo > '\n' || hi < '\n' {
+				ranges = append(ranges, lo, hi)
+				continue
+			}
+			if lo < '\n' {
+				ranges = append(ranges, lo, '\n'-1)
+			}
+			if hi > '\n' {
+				ranges = append(ranges, '\n'+1, hi)
+			}
+		}
+		if re.Rune = ranges; len(ranges) == 0 {
+			re.Op = syntax.OpNoMatch
+		}
+	}
+	for _, sub := range re.Sub {
+		withoutLineEnds(sub)
+	}
+}
+
+// block is how much text is searched between two looks at the context.
+const block = 1 << 20
+
 // next returns the first line of text at or after place from that matches: its
-// span, and the match in it. from is the start of a line.
-//
-// The leftmost match in the whole text cannot lie behind a match within a line,
-// so lines before the one where it starts need no look. It may itself go over a
-// line end, and then that line is asked alone.
-func (m matcher) next(text string, from int) (line, match span, ok bool) {
-	for from < len(text) {
-		at := from
+// span, and the match in it. from is the start of a line. It finds nothing more
+// when ctx ends.
+func (m matcher) next(ctx context.Context, text string, from int) (line, match span, ok bool) {
+	last := len(strings.TrimSuffix(text, "\n")) // the end of the last line
+	for from < len(text) && ctx.Err() == nil {
+		end := lineEnd(text, from)
 		if m.whole {
-			loc := m.re.FindStringIndex(text[from:])
-			if loc == nil {
-				return line, match, false
-			}
-			at = from + loc[0]
-			if at == len(text) && strings.HasSuffix(text, "\n") {
-				return line, match, false // an empty match after the last line end
-			}
+			end = lineEnd(text, min(from+block, last))
 		}
-		line.from = strings.LastIndexByte(text[:at], '\n') + 1
-		line.to = len(text)
-		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
-			line.to = at + i
+		loc := m.re.FindStringIndex(text[from:end])
+		if loc == nil {
+			from = end + 1
+			continue
 		}
-		if loc := m.re.FindStringIndex(text[line.from:line.to]); loc != nil {
-			return line, span{loc[0], loc[1]}, true
-		}
-		from = line.to + 1
+		at := from + loc[0]
+		line = span{strings.LastIndexByte(text[:at], '\n') + 1, lineEnd(text, at)}
+		return line, span{at - line.from, from + loc[1] - line.from}, true
 	}
 	return line, match, false
+}
+
+// lineEnd returns where the line that holds byte i ends.
+func lineEnd(text string, i int) int {
+	if n := strings.IndexByte(text[i:], '\n'); n >= 0 {
+		return i + n
+	}
+	return len(text)
 }
 
 // A scanner looks through one file at a time. It has no state.
@@ -85,7 +125,7 @@ type fileMatches struct {
 	lines   []grepLine
 }
 
-func (s scanner) file(ws *workspace.Workspace, path string) fileMatches {
+func (s scanner) file(ctx context.Context, ws *workspace.Workspace, path string) fileMatches {
 	r := fileMatches{path: path}
 	raw, err := ws.ReadFile(path, 0)
 	switch {
@@ -104,16 +144,16 @@ func (s scanner) file(ws *workspace.Workspace, path string) fileMatches {
 		r.skipped = "binary"
 		return r
 	}
-	s.text(toLF(d.text), &r)
+	s.text(ctx, toLF(d.text), &r)
 	return r
 }
 
 // text adds the matches in text to r.
-func (s scanner) text(text string, r *fileMatches) {
+func (s scanner) text(ctx context.Context, text string, r *fileMatches) {
 	number, counted := 1, 0 // of the line that starts at counted
 	shown := 0              // lines up to this one are in r
 	for from := 0; s.limit == 0 || r.count < s.limit; {
-		line, match, ok := s.matcher.next(text, from)
+		line, match, ok := s.matcher.next(ctx, text, from)
 		if !ok {
 			return
 		}
@@ -180,8 +220,8 @@ func clipAround(line string, match span) string {
 // add in the order of the walk, until add has enough.
 func (s *search) scan(ctx context.Context, sc scanner, add func(fileMatches) bool) error {
 	if s.file {
-		add(sc.file(s.ws, s.start))
-		return nil
+		add(sc.file(ctx, s.ws, s.start))
+		return ctx.Err()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -195,7 +235,7 @@ func (s *search) scan(ctx context.Context, sc scanner, add func(fileMatches) boo
 	for range workers {
 		go func() {
 			for j := range todo {
-				j.done <- sc.file(s.ws, j.path)
+				j.done <- sc.file(ctx, s.ws, j.path)
 			}
 		}()
 	}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/callgate/callgate/workspace"
 )
@@ -171,4 +174,13 @@ func some(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}
+
+// onOneLine returns a path as it is listed: one that could pass for several, or
+// that cannot be seen, is quoted.
+func onOneLine(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		return strconv.Quote(name)
+	}
+	return name
 }

@@ -20,7 +20,7 @@ func (s *Schema) Check(data []byte) bool {
 	if s.fast == nil || len(data) > MaxBytes {
 		return false
 	}
-	c := check{d: data, steps: 256 + 4*len(data)}
+	c := check{d: data, steps: 4096 + 4*len(data)}
 	i := c.value(s.fast, s.root, c.space(0), 1)
 	return i > 0 && c.space(i) == len(data)
 }
@@ -31,6 +31,12 @@ func (s *Schema) Check(data []byte) bool {
 type check struct {
 	d     []byte
 	steps int // left: alternatives can multiply
+}
+
+// spend takes n steps and reports whether they are used up.
+func (c *check) spend(n int) bool {
+	c.steps -= n
+	return c.steps < 0
 }
 
 var kindOf = [256]uint8{'n': isNull, 't': isBool, 'f': isBool, '"': isString, '[': isArray, '{': isObject, '-': isNumber,
@@ -322,6 +328,8 @@ func (c *check) text(n *node, raw []byte, escaped bool, length int) int {
 			}
 		case escaped:
 			return unsure // regexp would make buf escape to the heap
+		case c.spend(t.cost(raw)):
+			return unsure
 		case !t.re.Match(raw):
 			return bad
 		}

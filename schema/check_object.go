@@ -62,6 +62,9 @@ func (c *check) object(n *node, p *place, i, depth int) int {
 			}
 		}
 		for k := range n.byPattern {
+			if c.spend(1 + n.byPattern[k].name.cost(key)) {
+				return unsure
+			}
 			if n.byPattern[k].name.match(key) {
 				declared = true
 				if r := c.value(n.byPattern[k].n, inner, i, depth+1); r < 0 {

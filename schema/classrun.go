@@ -9,8 +9,9 @@ import (
 
 // textPattern is a pattern as Check runs it.
 type textPattern struct {
-	run *classRun // a cheaper form of re, if there is one
-	re  *regexp.Regexp
+	run  *classRun // a cheaper form of re, if there is one
+	re   *regexp.Regexp
+	size int // instructions of re
 }
 
 func patternOf(re jsonschema.Regexp) (textPattern, bool) {
@@ -18,7 +19,15 @@ func patternOf(re jsonschema.Regexp) (textPattern, bool) {
 	if !ok {
 		return textPattern{}, false // it backtracks: only under the engine's clock
 	}
-	return textPattern{classRunOf(r.String()), r}, true
+	return textPattern{classRunOf(r.String()), r, instructions(r.String())}, true
+}
+
+// cost is the steps that matching text takes.
+func (t *textPattern) cost(text []byte) int {
+	if t.run != nil {
+		return 0
+	}
+	return len(text) * t.size >> patternShift
 }
 
 func (t *textPattern) match(text []byte) bool {

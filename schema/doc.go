@@ -15,7 +15,8 @@
 // Both sides are hostile: the arguments come from a model, the schema often
 // from an outside server. Compile therefore bounds what a schema may cost,
 // refuses every reference that leaves the document, and never reads or fetches
-// anything. An answer depends on the schema and the bytes alone: no I/O, no
+// anything. What a value may cost under its schema is counted before the engine
+// runs; beyond about a second the value is refused with the keyword "limit". An answer depends on the schema and the bytes alone: no I/O, no
 // global state, so that a recorded call can be checked again years later.
 //
 // The one exception is a pattern that RE2 cannot take (look-around, back

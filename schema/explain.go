@@ -28,7 +28,14 @@ type explainer struct {
 	place *place
 	root  any
 	found []finding
+	cut   int // findings that will not be shown, dropped early
 }
+
+// Of a hundred thousand findings only the first in order are kept.
+const (
+	sortAfter = 8192
+	keepFirst = 1024
+)
 
 // A finding is one failure of one keyword at one path.
 type finding struct {
@@ -42,23 +49,32 @@ type finding struct {
 
 func (e *explainer) add(f finding) {
 	f.path = clip(pointer(f.loc), maxPath)
-	e.found = append(e.found, f)
+	if e.found = append(e.found, f); len(e.found) > sortAfter {
+		slices.SortStableFunc(e.found, order)
+		e.cut += len(e.found) - keepFirst
+		clear(e.found[keepFirst:])
+		e.found = e.found[:keepFirst]
+	}
+}
+
+// order is by path, then by where in the schema; it does not depend on the order
+// in which the engine met the failures.
+func order(a, b finding) int {
+	if c := strings.Compare(a.path, b.path); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.err.SchemaURL, b.err.SchemaURL); c != 0 {
+		return c
+	}
+	if c := strings.Compare(keyword(a.err), keyword(b.err)); c != 0 {
+		return c
+	}
+	return strings.Compare(a.name+a.branch, b.name+b.branch)
 }
 
 // settle orders, words, removes repetitions and cuts.
 func (e *explainer) settle() Violations {
-	slices.SortStableFunc(e.found, func(a, b finding) int {
-		if c := strings.Compare(a.path, b.path); c != 0 {
-			return c
-		}
-		if c := strings.Compare(a.err.SchemaURL, b.err.SchemaURL); c != 0 {
-			return c
-		}
-		if c := strings.Compare(keyword(a.err), keyword(b.err)); c != 0 {
-			return c
-		}
-		return strings.Compare(a.name+a.branch, b.name+b.branch)
-	})
+	slices.SortStableFunc(e.found, order)
 	var out Violations
 	size := 0
 	for i, f := range e.found {
@@ -76,7 +92,7 @@ func (e *explainer) settle() Violations {
 			size += len(a)
 		}
 		if len(out) == MaxViolations || size > MaxViolationBytes && len(out) > 0 {
-			return append(out, Violation{Keyword: "more", Message: fmt.Sprintf("%d more violations are not shown: correct these first", len(e.found)-i)})
+			return append(out, Violation{Keyword: "more", Message: fmt.Sprintf("%d more violations are not shown: correct these first", len(e.found)-i+e.cut)})
 		}
 		out = append(out, v)
 	}

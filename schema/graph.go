@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -19,14 +18,16 @@ type graph struct {
 	order      map[string]int // member name → its first appearance in the schema text
 	dynamic    map[string][]*jsonschema.Schema
 	recursive  []*jsonschema.Schema
-	weight     []int // by id: subschemas that apply to one value, itself included
-	combined   bool  // some weight is above 1
+	weight     []int                     // by id: subschemas that apply to one value, itself included
+	effort     []int                     // by id: the engine's steps for one scalar, patterns apart
+	sizes      map[jsonschema.Regexp]int // instructions of each RE2 pattern
+	dear       bool                      // some value could cost much more than its own length
 	placer     *placer
 }
 
 // survey walks the graph and checks what only it can show: loops in place, and weight.
-func survey(roots []*jsonschema.Schema, names []string) (*graph, error) {
-	g := &graph{id: map[*jsonschema.Schema]int{}, byLocation: map[string]*jsonschema.Schema{}, order: map[string]int{}, dynamic: map[string][]*jsonschema.Schema{}}
+func survey(roots []*jsonschema.Schema, names []string, sizes map[jsonschema.Regexp]int) (*graph, error) {
+	g := &graph{id: map[*jsonschema.Schema]int{}, byLocation: map[string]*jsonschema.Schema{}, order: map[string]int{}, dynamic: map[string][]*jsonschema.Schema{}, sizes: sizes}
 	for _, n := range names {
 		if _, ok := g.order[n]; !ok {
 			g.order[n] = len(g.order)
@@ -63,7 +64,7 @@ func survey(roots []*jsonschema.Schema, names []string) (*graph, error) {
 	if len(g.all) > MaxSubschemas+len(roots) {
 		return nil, &CompileError{"", fmt.Sprintf("the schema has more than %d subschemas: split the tool or share definitions with $ref", MaxSubschemas)}
 	}
-	g.weight = make([]int, len(g.all))
+	g.weight, g.effort = make([]int, len(g.all)), make([]int, len(g.all))
 	for _, s := range g.all {
 		if _, err := g.weigh(s); err != nil {
 			return nil, err
@@ -81,7 +82,7 @@ func (g *graph) weigh(s *jsonschema.Schema) (int, error) {
 		return 0, &CompileError{fragmentPointer(s.Location), "the schema refers to itself without a step into the value: it can never be decided; put the reference below properties or items"}
 	}
 	g.weight[g.id[s]] = -1
-	sum := 1
+	sum, effort := 1, ownEffort(s)
 	for _, sub := range inPlace(s) {
 		w, err := g.weigh(sub)
 		if err != nil {
@@ -90,9 +91,11 @@ func (g *graph) weigh(s *jsonschema.Schema) (int, error) {
 		if sum += w; sum > MaxWeight {
 			return 0, &CompileError{fragmentPointer(s.Location), fmt.Sprintf("more than %d subschemas apply to one value here (anyOf, oneOf, allOf, $ref multiply): use fewer alternatives", MaxWeight)}
 		}
+		effort += g.effort[g.id[sub]]
 	}
 	g.weight[g.id[s]] = sum
-	g.combined = g.combined || sum > 1
+	g.effort[g.id[s]] = effort
+	g.dear = g.dear || effort > 1 || len(s.PatternProperties) > 0 || g.sizes[s.Pattern] > smallPattern
 	return sum, nil
 }
 
@@ -208,94 +211,6 @@ func (g *graph) inOrder(names []string) []string {
 		return strings.Compare(a, b)
 	})
 	return names
-}
-
-// maxSteps bounds the engine's work on one value: how often it would apply a
-// schema to a part of it. About a second.
-const maxSteps = 1 << 22
-
-// affordable reports whether the engine would stay below maxSteps. MaxWeight
-// bounds one place; alternatives that each descend into the same member still
-// double the work at every level of a recursive value, 2^64 at MaxDepth. The
-// engine cannot be interrupted, so its steps are counted first, each pair of
-// schema and container once.
-func (g *graph) affordable(s *jsonschema.Schema, v any) bool {
-	if !g.combined {
-		return true // every part of the value is visited once
-	}
-	c := costing{g: g, known: map[visit]int{}}
-	c.cost(s, v)
-	return c.work <= maxSteps && c.total <= maxSteps
-}
-
-type visit struct {
-	s  *jsonschema.Schema
-	at uintptr
-}
-
-type costing struct {
-	g     *graph
-	known map[visit]int
-	work  int // pairs looked at: bounds the counting itself
-	total int // the largest cost met
-}
-
-func (c *costing) cost(s *jsonschema.Schema, v any) int {
-	var at uintptr
-	switch v := v.(type) {
-	case map[string]any:
-		at = reflect.ValueOf(v).Pointer()
-	case []any:
-		if len(v) > 0 {
-			at = reflect.ValueOf(v).Pointer()
-		}
-	}
-	c.work++
-	if at == 0 {
-		return c.g.weight[c.g.id[s]]
-	}
-	key := visit{s, at}
-	if n, ok := c.known[key]; ok {
-		return n
-	}
-	n := 1
-	add := func(sub *jsonschema.Schema, v any) bool {
-		n += c.cost(sub, v)
-		return c.work <= maxSteps && n <= maxSteps
-	}
-	c.known[key] = 1 // a dynamic reference may come back in place
-	func() {
-		for _, sub := range c.g.applied(s) {
-			if !add(sub, v) {
-				return
-			}
-		}
-		switch v := v.(type) {
-		case map[string]any:
-			other := otherMembers(s)
-			for name, m := range v {
-				if sub := s.Properties[name]; sub != nil && !add(sub, m) {
-					return
-				}
-				for _, sub := range other {
-					if !add(sub, m) {
-						return
-					}
-				}
-			}
-		case []any:
-			for _, sub := range elements(s) {
-				for _, m := range v {
-					if !add(sub, m) {
-						return
-					}
-				}
-			}
-		}
-	}()
-	c.known[key] = n
-	c.total = max(c.total, n)
-	return n
 }
 
 // dynamicAnchors lists the pointers of objects that carry $dynamicAnchor.

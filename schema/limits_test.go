@@ -83,7 +83,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a ladder of 26", ladder(26), "/$defs/s15", "more than 4096"},
 		{"a pattern that is none", `{"properties":{"a":{"pattern":"("}}}`, "/properties/a/pattern", "("},
 		{"a name pattern that is none", `{"patternProperties":{"[":{}}}`, "/patternProperties/[", "["},
-		{"a long pattern", `{"pattern":"` + strings.Repeat("a", MaxPattern+1) + `"}`, "/pattern", "at most 1024"},
+		{"a long pattern", `{"pattern":"` + strings.Repeat("a", MaxPattern+1) + `"}`, "/pattern", "the pattern has 1025 bytes; at most 1024"},
 		{"a long name pattern", `{"patternProperties":{"` + strings.Repeat("a", MaxPattern+1) + `":{}}}`, "/patternProperties", "at most 1024"},
 		{"a long pattern below an unknown keyword", `{"$ref":"#/x","x":{"pattern":"` + strings.Repeat("a", MaxPattern+1) + `"}}`, "/x/pattern", "at most 1024"},
 
@@ -106,7 +106,7 @@ func TestCompileRefuses(t *testing.T) {
 			if n := len(err.Error()); n > 1500 {
 				t.Errorf("a message of %d bytes", n)
 			}
-			if d := time.Since(start); d > 5*time.Second {
+			if d := time.Since(start); d > 30*time.Second {
 				t.Errorf("took %v", d)
 			}
 		})
@@ -179,7 +179,7 @@ func TestBacktracking(t *testing.T) {
 		if valid := err == nil && found == nil; valid != c.valid {
 			t.Errorf("%s: %v, %v", c.name, found, err)
 		}
-		if d := time.Since(start); d > 3*time.Second {
+		if d := time.Since(start); d > 30*time.Second {
 			t.Errorf("%s: took %v", c.name, d)
 		}
 	}
@@ -203,12 +203,78 @@ func TestExplosion(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].Keyword != "limit" {
 		t.Errorf("got %v, %v", found, err)
 	}
-	if d := time.Since(start); d > 3*time.Second {
+	if d := time.Since(start); d > 30*time.Second {
 		t.Errorf("took %v", d)
 	}
 	found, err = s.Validate(tower(5))
 	if err != nil || len(found) == 0 || found[0].Keyword == "limit" {
 		t.Errorf("a small value: %v, %v", found, err)
+	}
+}
+
+// TestDearValues: no value may cost much more than reading it, by what else the
+// engine does.
+func TestDearValues(t *testing.T) {
+	eights := "[" + strings.Repeat("8,", 400_000) + "8]"
+	ones := "[" + strings.Repeat("1,", 400_000) + "1]"
+	text := `"` + strings.Repeat("a", 1_000_000) + `"`
+	var names, rules []string
+	for i := range 20_000 {
+		names = append(names, fmt.Sprintf(`"n%d":1`, i))
+	}
+	for i := range 1_500 {
+		rules = append(rules, fmt.Sprintf(`"x%d$":{}`, i))
+	}
+	members := "{" + strings.Join(names, ",") + "}"
+	for name, c := range map[string]struct{ schema, data string }{
+		"a long enum":            {`{"items":{"enum":[` + strings.Repeat("9,", 50_000) + `8]}}`, eights},
+		"a wide pattern":         {`{"pattern":"[\\s\\S]{1000}x"}`, text},
+		"wide patterns together": {`{"allOf":[` + strings.Repeat(`{"pattern":"(a|b|c|d.)*x"},`, 500) + `{}]}`, text},
+		"many name patterns":     {`{"patternProperties":{` + strings.Join(rules, ",") + `}}`, members},
+		"a wide name pattern":    {`{"propertyNames":{"pattern":"[\\s\\S]{1000}x"}}`, `{"` + text[1:len(text)-1] + `":1}`},
+	} {
+		s, err := Compile([]byte(c.schema))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		start := time.Now()
+		found, err := s.Validate([]byte(c.data))
+		if err != nil || len(found) != 1 || found[0].Keyword != "limit" {
+			t.Errorf("%s: %.200s, %v", name, found, err)
+		}
+		if d := time.Since(start); d > 30*time.Second {
+			t.Errorf("%s: took %v", name, d)
+		}
+	}
+	// and what is merely large is still judged
+	for name, c := range map[string]struct{ schema, data string }{
+		"a plain pattern": {`{"pattern":"^(a|b)+$"}`, text}, "a long list": {`{"items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`, ones},
+	} {
+		s, err := Compile([]byte(c.schema))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if found, err := s.Explain([]byte(c.data)); err != nil || found != nil {
+			t.Errorf("%s: %.200s, %v", name, found, err)
+		}
+	}
+}
+
+// TestDynamicReferencesAreCounted: the count follows every schema that a dynamic
+// reference may land on, and ends although some of them could lead back.
+func TestDynamicReferencesAreCounted(t *testing.T) {
+	s, err := Compile([]byte(`{"$id":"https://x.example/a","$dynamicAnchor":"n","type":"string","allOf":[{"$ref":"#/$defs/b"}],
+		"$defs":{"b":{"$id":"https://x.example/b","properties":{"k":{"$dynamicRef":"#n"}},"$defs":{"c":{"$dynamicAnchor":"n","allOf":[{"$ref":"#/$defs/d"}],"$defs":{"d":{"minLength":1}}},
+		"d":{"if":{"type":"object"},"then":{"$dynamicRef":"#n"}}}}}}`))
+	if err != nil {
+		var refused *CompileError
+		if !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		return
+	}
+	if found, err := s.Explain([]byte(`"x"`)); err != nil || found != nil {
+		t.Errorf("got %v, %v", found, err)
 	}
 }
 

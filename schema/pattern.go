@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"sync"
 	"time"
 
@@ -21,8 +22,9 @@ const (
 // patterns compiles the patterns of one schema: RE2 where it can, else a
 // backtracking engine in ECMAScript mode under a clock.
 type patterns struct {
-	sealed bool // compilation is over; what comes now are values under "format": "regex"
-	slow   bool // some pattern backtracks
+	sealed bool                      // compilation is over; what comes now are values under "format": "regex"
+	slow   bool                      // some pattern backtracks
+	sizes  map[jsonschema.Regexp]int // instructions of those that do not
 
 	mu   sync.Mutex // one Explain at a time where patterns backtrack: they share left
 	left time.Duration
@@ -38,6 +40,7 @@ func (p *patterns) compile(expr string) (jsonschema.Regexp, error) {
 	}
 	re, err := regexp.Compile(expr)
 	if err == nil {
+		p.sizes[re] = instructions(expr)
 		return re, nil
 	}
 	alt, altErr := regexp2.Compile(expr, regexp2.ECMAScript|regexp2.Unicode)
@@ -50,6 +53,20 @@ func (p *patterns) compile(expr string) (jsonschema.Regexp, error) {
 	alt.MatchTimeout = backtrackTime
 	p.slow = true
 	return &backtracker{alt, p}, nil
+}
+
+// instructions is the length of the program that RE2 runs for expr; its time is
+// this times the length of the text, at worst.
+func instructions(expr string) int {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(prog.Inst)
 }
 
 // begin opens the time budget of one validation; the returned function closes it.

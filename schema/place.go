@@ -56,7 +56,7 @@ func (p *place) element() *place {
 // many as there are schemas in practice, exponentially many by malice.
 const (
 	maxPlaces    = 4 * MaxSubschemas
-	maxPlaceWork = 1 << 21
+	maxPlaceWork = 1 << 20
 )
 
 type placer struct {

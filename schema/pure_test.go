@@ -21,6 +21,7 @@ var mayImport = []string{
 	"encoding/binary", "encoding/json", "errors", "fmt", "math/big", "math/bits", "net/url", "reflect", "regexp", "regexp/syntax",
 	"slices", "strconv", "strings", "sync", "time", "unicode", "unicode/utf8",
 	"github.com/dlclark/regexp2/v2", "github.com/pb33f/jsonschema/v6", "github.com/pb33f/jsonschema/v6/kind",
+	"github.com/callgate/callgate/internal/closest", // strings only
 }
 
 // TestPure pins the imports of what decides a verdict. infer*.go and repair*.go

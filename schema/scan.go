@@ -241,6 +241,9 @@ func (c *check) number(n *node, i int) int {
 		}
 	}
 	for e := range n.enums {
+		if c.spend(len(n.enums[e].numbers) >> 5) {
+			return unsure
+		}
 		if !n.enums[e].hasNumber(v) {
 			return bad
 		}

@@ -52,7 +52,7 @@ func compile(raw []byte, with setup) (s *Schema, err error) {
 			s, err = nil, &CompileError{Message: fmt.Sprintf("the schema engine failed on this schema: %v", p)}
 		}
 	}()
-	pats := &patterns{}
+	pats := &patterns{sizes: map[jsonschema.Regexp]int{}}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	if with.draft != nil {
@@ -86,7 +86,7 @@ func compile(raw []byte, with setup) (s *Schema, err error) {
 		}
 	}
 	pats.sealed = true
-	g, err := survey(roots, order)
+	g, err := survey(roots, order, pats.sizes)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 func TestStrict(t *testing.T) {
+	accept := anyValue(t)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	digits := func(n int) string { return strings.Repeat("7", n) }
 	for _, c := range []struct {
@@ -39,8 +40,8 @@ func TestStrict(t *testing.T) {
 		{data: `{"a":1,"a":2}`, kind: KindDuplicate, offset: 7, path: "/a"}, {data: `{"a":1,"\u0061":2}`, kind: KindDuplicate, offset: 7, path: "/a"}, {data: `[{"b":{"x":1,"x":1}}]`, kind: KindDuplicate, offset: 13, path: "/0/b/x"},
 		{data: `{"path":1,"PATH":2}`, kind: KindCaseVariant, offset: 10, path: "/PATH"}, {data: `{"é":1,"É":2}`, kind: KindCaseVariant, offset: 8, path: "/É"}, {data: "{\"k\":1,\"\u212a\":2}", kind: KindCaseVariant, offset: 7, path: "/\u212a"},
 		{data: "\"\xff\"", kind: KindUTF8, offset: 1}, {data: "\xff", kind: KindUTF8}, {data: "\"\xed\xa0\x80\"", kind: KindUTF8, offset: 1}, {data: "\"\xc0\x80\"", kind: KindUTF8, offset: 1},
-		{data: `"\ud83d"`, kind: KindSurrogate, offset: 1}, {data: `"\ude00"`, kind: KindSurrogate, offset: 1}, {data: `"\ud83dx"`, kind: KindSurrogate, offset: 1}, {data: `"\ud83d\n"`, kind: KindSurrogate, offset: 1}, {data: `"\ud83d\u0041"`, kind: KindSurrogate, offset: 1},
-		{data: deep(MaxDepth + 1), kind: KindDepth, offset: MaxDepth, path: strings.Repeat("/0", MaxDepth)}, {data: strings.Repeat(`{"a":`, 100_000), kind: KindDepth, offset: 5 * MaxDepth, path: strings.Repeat("/a", MaxDepth)},
+		{data: `"\ud83d"`, kind: KindSurrogate, offset: 1}, {data: `"\ude00"`, kind: KindSurrogate, offset: 1}, {data: `"\ude00\ude00"`, kind: KindSurrogate, offset: 1}, {data: `"\ud83dx"`, kind: KindSurrogate, offset: 1}, {data: `"\ud83d\n"`, kind: KindSurrogate, offset: 1}, {data: `"\ud83d\u0041"`, kind: KindSurrogate, offset: 1},
+		{data: deep(MaxDepth + 1), kind: KindDepth, offset: MaxDepth, path: strings.Repeat("/0", MaxDepth)}, {data: strings.Repeat(`{"a":`, MaxDepth+1) + "1" + strings.Repeat("}", MaxDepth+1), kind: KindDepth, offset: 5 * MaxDepth, path: strings.Repeat("/a", MaxDepth)}, {data: strings.Repeat(`{"a":`, 100_000), kind: KindDepth, offset: 5 * MaxDepth, path: strings.Repeat("/a", MaxDepth)},
 		{data: `"` + strings.Repeat("x", MaxBytes) + `"`, kind: KindSize, offset: MaxBytes},
 		{data: digits(MaxNumber + 1), kind: KindNumber}, {data: digits(100_000), kind: KindNumber}, {data: `[1e401]`, kind: KindNumber, offset: 1, path: "/0"}, {data: `1e-401`, kind: KindNumber}, {data: `1e99999999`, kind: KindNumber}, {data: `1e` + digits(100_000), kind: KindNumber},
 		{data: `{"a":1}{"b":2}`, kind: KindTrailing, offset: 7}, {data: `1 x`, kind: KindTrailing, offset: 2}, {data: `{}]`, kind: KindTrailing, offset: 2},
@@ -63,7 +64,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("%q: a message of %d bytes", name, len(err.Error()))
 		}
 		// Check enforces the same gate on its own.
-		if anyValue(t).Check([]byte(c.data)) {
+		if accept.Check([]byte(c.data)) {
 			t.Errorf("%q: Check says valid", name)
 		}
 	}
@@ -90,6 +91,10 @@ func TestCheckTakesTheLimits(t *testing.T) {
 			t.Errorf("%s: unsure", name)
 		}
 	}
+	not, err := Compile([]byte(`{"not":{"type":"string"}}`))
+	if err != nil || !not.Check([]byte(`1`)) {
+		t.Errorf("not alone: unsure, %v", err)
+	}
 }
 
 // TestCaseVariants: a name that differs from a declared one only by case is
@@ -107,6 +112,7 @@ func TestCaseVariants(t *testing.T) {
 		{`{"anyOf":[{"properties":{"x":{"properties":{"a":{}}}}},{"properties":{"x":{"properties":{"b":{}}}}}]}`, `{"x":{"B":1}}`, "/x/B"},
 		{`{"anyOf":[{"properties":{"A":{}}},{"properties":{"a":{}}}]}`, `{"A":1}`, ""},
 		{`{"anyOf":[{"properties":{"A":{}}},{"properties":{"a":{}}}]}`, `{"A":1,"a":1}`, "/a"},
+		{`{"allOf":[{"properties":{"x":{"properties":{"a":{}}}}},{"properties":{"x":{"properties":{"A":{}}}}}]}`, `{"x":{"a":1,"A":2}}`, "/x/A"},
 		{`{"if":{"required":["q"]},"then":{"properties":{"a":{}}}}`, `{"A":1}`, "/A"},
 		{`{"items":{"properties":{"a":{}}}}`, `[{"a":1},{"A":1}]`, "/1/A"},
 		{`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"A":1}}`, "/x/A"},
@@ -173,10 +179,7 @@ func FuzzStrict(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e3,"é\ud83d\ude00"],"b":null}`, `{"a":1,"a":2}`, `"\ud800"`, `[tru`, `{"a":1}x`, `1e5`, `-0.0`, "\"\xff\"", `{"A":1,"a":1}`, ` `, `"\u0000"`, "[\"\u2028\"]"} {
 		f.Add([]byte(s))
 	}
-	any, err := Compile([]byte(`true`))
-	if err != nil {
-		f.Fatal(err)
-	}
+	accept := anyValue(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ours := Strict(data)
 		dec := jsontext.NewDecoder(bytes.NewReader(data))
@@ -199,7 +202,7 @@ func FuzzStrict(f *testing.F) {
 		if ours != nil && (ours.Offset < 0 || ours.Offset > int64(len(data))) {
 			t.Fatalf("%q: offset %d", data, ours.Offset)
 		}
-		if ours != nil && any.Check(data) {
+		if ours != nil && accept.Check(data) {
 			t.Fatalf("%q: Check says valid, Strict: %v", data, ours)
 		}
 	})

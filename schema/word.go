@@ -8,6 +8,8 @@ import (
 
 	"github.com/pb33f/jsonschema/v6"
 	"github.com/pb33f/jsonschema/v6/kind"
+
+	"github.com/callgate/callgate/internal/closest"
 )
 
 // word puts one finding into a sentence for the model.
@@ -30,6 +32,9 @@ func (e *explainer) wordKeyword(v *Violation, f finding, value any) {
 		say("must be %s %s, got %s", relation, want, v.Got)
 	}
 	count := func(relation string, want, have int, unit string) {
+		if want == 1 {
+			unit = strings.TrimSuffix(unit, "s")
+		}
 		v.Expected, v.Got = fmt.Sprintf("%s %d %s", relation, want, unit), fmt.Sprint(have)
 		say("must have %s, got %d", v.Expected, have)
 	}
@@ -106,13 +111,13 @@ func (e *explainer) wordKeyword(v *Violation, f finding, value any) {
 	case *kind.UniqueItems:
 		say("items must be unique: item %d equals item %d", k.Duplicates[1], k.Duplicates[0])
 	case *kind.Contains:
-		say("no item is of the kind that at least one must be")
+		say("must have an item of the required kind, got none%s", prefixed("; expected ", e.contained(f)))
 	case *kind.MinContains:
 		v.Expected, v.Got = fmt.Sprintf("at least %d", k.Want), fmt.Sprint(len(k.Got))
-		say("at least %d items must be of the required kind, got %d", k.Want, len(k.Got))
+		say("must have at least %d items of the required kind, got %d%s", k.Want, len(k.Got), prefixed("; expected ", e.contained(f)))
 	case *kind.MaxContains:
 		v.Expected, v.Got = fmt.Sprintf("at most %d", k.Want), fmt.Sprint(len(k.Got))
-		say("at most %d items may be of the kind, got %d", k.Want, len(k.Got))
+		say("must have at most %d of the items that match contains, got %d", k.Want, len(k.Got))
 	case *kind.OneOf:
 		say("matches alternatives %d and %d at once; exactly one must match, so send what tells them apart", k.Subschemas[0]+1, k.Subschemas[1]+1)
 	case *kind.Not:
@@ -185,7 +190,7 @@ func (e *explainer) wordUnknown(v *Violation, f finding, parent any) {
 		shown[i] = oneLine(shown[i])
 	}
 	v.Allowed = shown
-	v.Closest = nearest(f.name, free)
+	v.Closest = closest.Name(f.name, free)
 	v.Message = "unknown field"
 	switch {
 	case len(shown) > 0:
@@ -279,6 +284,17 @@ func (e *explainer) describe(f finding, name string) string {
 	return summary(s.Properties[name], 0)
 }
 
+// contained says what the schema under contains wants.
+func (e *explainer) contained(f finding) string {
+	if e.graph == nil {
+		return ""
+	}
+	if s := e.graph.byLocation[f.err.SchemaURL]; s != nil && s.Contains != nil {
+		return summary(s.Contains, 0)
+	}
+	return ""
+}
+
 func (e *explainer) forbidden(f finding) string {
 	if e.graph != nil {
 		if s := e.graph.byLocation[f.err.SchemaURL]; s != nil && s.Not != nil {
@@ -350,7 +366,7 @@ func nearestValue(value any, want []any) string {
 			names, byName[n] = append(names, n), w
 		}
 	}
-	if n := nearest(text, names); n != "" {
+	if n := closest.Name(text, names); n != "" {
 		return show(byName[n])
 	}
 	if w, ok := byName[text]; ok {

@@ -70,7 +70,7 @@ func (s ruleset) enter(at *os.Root, rel string, entries []fs.DirEntry, fold bool
 // readIgnore reads an ignore file. Like git (2.32 and later) it does not follow a link to one; a pipe is not opened.
 func readIgnore(at *os.Root, name string) string {
 	st, err := at.Lstat(name)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxIgnoreFile {
+	if err != nil || !st.Mode().IsRegular() {
 		return ""
 	}
 	f, err := at.OpenFile(name, os.O_RDONLY|openNoWait, 0)

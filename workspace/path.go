@@ -32,14 +32,11 @@ func (w *Workspace) rel(op, name string) (string, error) {
 		}
 		clean = inside
 	}
-	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return bad(ErrEscape, "the path climbs out of the workspace", "use a path inside it")
-	}
 	if runtime.GOOS == "windows" && strings.Contains(clean, ":") {
 		return bad(ErrInvalidPath, "a colon names a drive or a hidden stream", "remove it")
 	}
-	if !filepath.IsLocal(filepath.FromSlash(clean)) { // reserved names and rooted paths on Windows
-		return bad(ErrEscape, "the path does not name a file of the workspace", "use a plain relative path")
+	if !filepath.IsLocal(filepath.FromSlash(clean)) { // "..", and on Windows reserved names and rooted paths
+		return bad(ErrEscape, "the path is outside the workspace", "use a path inside it")
 	}
 	return clean, nil
 }

@@ -37,9 +37,10 @@ func writeForEver(dir string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	content := [2][]byte{bytes.Repeat([]byte("B"), bigFile), bytes.Repeat([]byte("A"), bigFile)}
 	fmt.Println("ready")
 	for i := 0; ; i++ {
-		if err := w.WriteFile("d/a", bytes.Repeat([]byte{byte('A' + i%2)}, bigFile), WriteOptions{}); err != nil {
+		if err := w.WriteFile("d/a", content[i%2], WriteOptions{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -49,6 +50,11 @@ func writeForEver(dir string) {
 // H140: killed at any moment, a write leaves the whole old or the whole new content, and the next Open removes the rest.
 func TestKilledWriters(t *testing.T) {
 	dir := tree(t, map[string]string{"d/a": strings.Repeat("A", bigFile)})
+	start := time.Now()
+	if err := mustOpen(t, dir).WriteFile("d/a", bytes.Repeat([]byte("A"), bigFile), WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start) // the scale of the random points, however slow the disk is
 	interrupted := 0
 	for i := range 50 {
 		child := exec.Command(os.Args[0])
@@ -64,7 +70,11 @@ func TestKilledWriters(t *testing.T) {
 		if _, err := out.Read(make([]byte, 6)); err != nil {
 			t.Fatal("the writer did not start:", err)
 		}
-		time.Sleep(time.Duration(rand.IntN(150_000)) * time.Microsecond)
+		if i%2 == 0 { // at any point; every other time at a point after a write has begun
+			for until := time.Now().Add(10 * time.Second); leftovers(t, dir) == nil && time.Now().Before(until); {
+			}
+		}
+		time.Sleep(rand.N(min(took, 150*time.Millisecond)))
 		child.Process.Kill()
 		child.Wait()
 		if leftovers(t, dir) != nil {

@@ -124,10 +124,6 @@ type walker struct {
 // dir visits one open directory and reports whether to go on. Each directory is opened from its parent's handle: one step
 // for the kernel however deep it is, and a directory swapped for a link cannot lead up.
 func (v *walker) dir(at *os.Root, d Entry, above ruleset) bool {
-	if err := v.ctx.Err(); err != nil {
-		v.yield(d, err)
-		return false
-	}
 	if v.w.sawDir != nil {
 		v.w.sawDir(d.real)
 	}

@@ -79,6 +79,8 @@ func TestWalk(t *testing.T) {
 			map[string]string{".gitignore": "*.log\n", "a.log": ""}, WalkOptions{Start: "a.log"}, "a.log"},
 		{"a linked .gitignore is not followed, as in git",
 			map[string]string{"rules": "*.log\n", ".gitignore -> rules": "", "a.log": ""}, WalkOptions{}, ".gitignore@ a.log rules"},
+		{"a .gitignore of more than 1 MiB is ignored whole",
+			map[string]string{".gitignore": "a\n" + strings.Repeat("#", 1<<20), "a": ""}, WalkOptions{}, ".gitignore a"},
 		{"Enter leaves directories out",
 			map[string]string{"a/b/c": "", "d/e": ""}, WalkOptions{Enter: func(e Entry) bool { return e.Path != "a" }}, "a/ d/ d/e"},
 		{"files of writers under way are not shown",

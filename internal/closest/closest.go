@@ -11,6 +11,35 @@ import (
 
 const longest = 128 // letters; what is longer is no slip of a name
 
+// Name returns the candidate that s was most likely meant to be, or "" if none is
+// near: a slip of a letter, or of at most a third of them, or one a part of the
+// other. Case and separators do not count.
+func Name(s string, candidates []string) string {
+	if utf8.RuneCountInString(s) > longest {
+		return ""
+	}
+	a := letters(s)
+	best, least := "", 1<<30
+	for _, c := range candidates {
+		if utf8.RuneCountInString(c) > longest {
+			continue
+		}
+		b := letters(c)
+		d := Edits(a, b)
+		switch {
+		case d <= max(len(a), len(b), 3)/3 && d < len(a):
+		case isPart(a, b):
+			d += longest // a weaker sign than a slip
+		default:
+			continue
+		}
+		if d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
 // Names returns at most n of the candidates that are near s, the nearest first,
 // and among equals in the order given. Case and separators do not count. Near is:
 // at most a third of the letters differ; or one is a part of the other; or they
@@ -33,7 +62,7 @@ func Names(s string, candidates []string, n int) []string {
 		d := Edits(a, b)
 		switch {
 		case d <= max(len(a), len(b))/3 && d < len(a) || d == 0:
-		case min(len(a), len(b)) >= 3 && (strings.Contains(string(a), string(b)) || strings.Contains(string(b), string(a))):
+		case isPart(a, b):
 			d += longest
 		case slices.ContainsFunc(split(c), func(w string) bool { return len(w) > 2 && slices.Contains(words, w) }):
 			d += 2 * longest
@@ -48,6 +77,23 @@ func Names(s string, candidates []string, n int) []string {
 		out = append(out, x.name)
 	}
 	return out
+}
+
+// Least returns the n candidates with the fewest edits from s, near or not: what
+// to show somebody who named nothing that exists.
+func Least(s string, candidates []string, n int) []string {
+	a := letters(s[:min(len(s), longest)])
+	least := slices.Clone(candidates)
+	slices.SortStableFunc(least, func(x, y string) int {
+		return cmp.Compare(Edits(a, letters(x)), Edits(a, letters(y)))
+	})
+	return least[:min(n, len(least))]
+}
+
+// isPart reports whether one of a and b, of three letters or more, is a part of
+// the other.
+func isPart(a, b []rune) bool {
+	return min(len(a), len(b)) >= 3 && (strings.Contains(string(a), string(b)) || strings.Contains(string(b), string(a)))
 }
 
 func isSeparator(r rune) bool { return strings.ContainsRune("_-. /:", r) }

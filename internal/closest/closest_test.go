@@ -2,6 +2,7 @@ package closest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,37 @@ func TestEdits(t *testing.T) {
 	} {
 		if got := Edits([]rune(tt.a), []rune(tt.b)); got != tt.want {
 			t.Errorf("%q to %q: %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}
+
+func TestLeast(t *testing.T) {
+	if got := Least("nope", []string{"read_file", "glob", "write_file", "grep"}, 3); !slices.Equal(got, []string{"grep", "glob", "read_file"}) { // 3 edits (two letters and a swap), 4, 7
+		t.Errorf("got %q", got)
+	}
+	if got := Least("", nil, 3); len(got) != 0 {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
+func TestName(t *testing.T) {
+	for _, c := range []struct {
+		sent     string
+		declared []string
+		want     string
+	}{
+		{"pth", []string{"path", "query"}, "path"},
+		{"aeg", []string{"email", "age"}, "age"},
+		{"file_path", []string{"filePath", "fileMode"}, "filePath"},
+		{"file", []string{"query", "file_path"}, "file_path"},
+		{"modle", []string{"prompt"}, ""},
+		{"x", []string{"y", "z"}, ""},
+		{"", []string{"a"}, ""},
+		{strings.Repeat("a", 129), []string{strings.Repeat("a", 128)}, ""},
+		{"queyr", []string{"query"}, "query"},
+	} {
+		if got := Name(c.sent, c.declared); got != c.want {
+			t.Errorf("Name(%q, %q) = %q, want %q", c.sent, c.declared, got, c.want)
 		}
 	}
 }

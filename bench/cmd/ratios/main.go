@@ -2,9 +2,9 @@
 // what each did with the same bad calls and how long the good ones took, as
 // Markdown.
 //
-//	go run ./cmd/ratios                    everything, about two minutes
+//	go run ./cmd/ratios                    everything, three to four minutes
 //	go run ./cmd/ratios -run 'dispatch|batch'
-//	go run ./cmd/ratios -facts             the correctness tables only
+//	go run ./cmd/ratios -facts             the correctness tables only, as in FACTS.md
 //
 // The numbers are reported, never judged: the exit status is 0 whatever they are.
 package main
@@ -40,20 +40,12 @@ func main() {
 		fail(err)
 	}
 
-	fmt.Printf("%s\n\n", machine())
-	fmt.Print("## What they do\n\n")
-	bench.WriteFacts(os.Stdout, names(bench.Peers(), func(p bench.Peer) string { return p.Name }), bench.Facts(context.Background()))
-	fmt.Println()
-	var engines []string
-	for _, e := range bench.Engines() {
-		if e.Checks == "schema" {
-			engines = append(engines, e.Name)
-		}
-	}
-	bench.WriteFacts(os.Stdout, engines, bench.EngineFacts())
 	if *factsOnly {
+		bench.WriteCorrectness(context.Background(), os.Stdout)
 		return
 	}
+	fmt.Printf("%s\n\n", machine())
+	bench.WriteCorrectness(context.Background(), os.Stdout)
 
 	var works []bench.Work
 	for _, w := range bench.Works() {
@@ -70,14 +62,6 @@ func main() {
 	}
 	fmt.Printf("\n## How long it takes\n\n%d rounds of %v each, medians.\n", *rounds, *each)
 	bench.WriteRows(os.Stdout, rows)
-}
-
-func names[T any](list []T, name func(T) string) []string {
-	var out []string
-	for _, v := range list {
-		out = append(out, name(v))
-	}
-	return out
 }
 
 // machine says where and with what the numbers were made.
