@@ -16,7 +16,7 @@ import (
 )
 
 // gateWith returns a gate for a fresh workspace that has more tools.
-func gateWith(t *testing.T, allow []string, more ...callgate.Tool) *gate {
+func gateWith(t testing.TB, allow []string, more ...callgate.Tool) *gate {
 	t.Helper()
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
@@ -213,5 +213,18 @@ func TestNoPlaceForArtifacts(t *testing.T) {
 	code := Run(t.Context(), []string{"dispatch", "--workspace", t.TempDir()}, strings.NewReader(`{"calls":[]}`), &out, &errs)
 	if code != 0 || out.String() != "{\"results\":[]}\n" || !strings.Contains(errs.String(), "will not be kept") {
 		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())
+	}
+}
+
+func TestExitFor(t *testing.T) {
+	want := map[callgate.Code]int{"": 0, callgate.PermissionDenied: 3, callgate.ApprovalRejected: 3, callgate.BudgetExceeded: 4}
+	for _, info := range callgate.Codes() {
+		code, special := want[info.Code]
+		if !special {
+			code = 1
+		}
+		if got := exitFor(info.Code); got != code {
+			t.Errorf("a call that ends with %q: exit code %d, want %d", info.Code, got, code)
+		}
 	}
 }
