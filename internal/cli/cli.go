@@ -41,7 +41,11 @@ func Main() int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup arranged, or a shell for what runs behind it
+			signal.Notify(signals, s)
+		}
+	}
 	// A reader that went away is an error of Write like any other, not a sudden
 	// death: a demo has a workspace to remove. (Ignoring the signal would do the
 	// same here, but children would inherit that.)

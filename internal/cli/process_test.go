@@ -106,6 +106,38 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// What was told to survive its terminal does.
+func TestIgnoredSignal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `trap "" HUP; exec callgate dispatch --stream --workspace "$0"`, t.TempDir())
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		io.WriteString(in, "{\"calls\":[]}\n")
+		answer := make([]byte, len("{\"results\":[]}\n"))
+		if _, err := io.ReadFull(out, answer); err != nil {
+			t.Fatalf("after the hang-up: %v", err)
+		}
+		cmd.Process.Signal(syscall.SIGHUP)
+		time.Sleep(50 * time.Millisecond) // for a death to be noticed
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Who reads only the first line of a demo leaves no workspace behind, and sees no
 // complaint.
 func TestReaderWentAway(t *testing.T) {
