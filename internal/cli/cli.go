@@ -41,7 +41,11 @@ func Main() int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup arranged, or a shell for what runs behind it
+			signal.Notify(signals, s)
+		}
+	}
 	// A reader that went away is an error of Write like any other, not a sudden
 	// death: a demo has a workspace to remove. (Ignoring the signal would do the
 	// same here, but children would inherit that.)
@@ -63,9 +67,7 @@ func (s signaled) Error() string { return "stopped by signal: " + s.String() }
 // ctx ends, calls that run are canceled and answered before Run returns. It is
 // safe for concurrent use.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out := &answer{w: stdout, broken: func(err error) { cancel(err) }}
+	out := &answer{w: stdout}
 	root := rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -82,12 +84,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-// An answer is standard output. A failed write, a full disk or a reader that
-// went away, ends the command.
+// An answer is standard output. It remembers a failed write, of a full disk or
+// for a reader that went away: that is how the command ended, whatever came of it.
 type answer struct {
-	w      io.Writer
-	broken func(error)
-	err    error
+	w   io.Writer
+	err error
 }
 
 func (a *answer) Write(p []byte) (int, error) {
@@ -97,7 +98,6 @@ func (a *answer) Write(p []byte) (int, error) {
 	n, err := a.w.Write(p)
 	if err != nil {
 		a.err = fmt.Errorf("the output cannot be written: %w", err)
-		a.broken(a.err)
 		return n, a.err
 	}
 	return n, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -180,4 +181,14 @@ func TestDemoInterrupted(t *testing.T) {
 		stop()
 	}
 	mustBeEmpty(t, tmp)
+}
+
+// Two demos tell the same story; only the times differ.
+func TestDemoIsTheSame(t *testing.T) {
+	times := regexp.MustCompile(`[0-9.]+(ns|µs|ms|s)\b`)
+	_, first, _ := run(t, "", "demo")
+	_, second, _ := run(t, "", "demo")
+	if a, b := times.ReplaceAllString(first, "T"), times.ReplaceAllString(second, "T"); a != b || a == first {
+		t.Errorf("the first demo says\n%s\nthe second\n%s", a, b)
+	}
 }

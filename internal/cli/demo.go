@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/callgate/callgate"
@@ -268,11 +268,13 @@ func (s *stage) answer(c callgate.Call, r callgate.Result) {
 // subject returns what a call is about, for a line: its path if it has one, else
 // its arguments.
 func subject(args json.RawMessage) string {
-	var in struct {
-		Path string `json:"path"`
+	shown := string(args)
+	if schema.Strict(args) == nil {
+		members(args, func(name string, value jsontext.Value) {
+			if path, err := jsontext.AppendUnquote(nil, value); name == "path" && err == nil && len(path) > 0 {
+				shown = string(path)
+			}
+		})
 	}
-	if schema.Strict(args) == nil && bytes.Contains(args, []byte(`"path"`)) && json.Unmarshal(args, &in) == nil && in.Path != "" {
-		return visible(clip(in.Path, 60))
-	}
-	return visible(clip(string(args), 60))
+	return visible(clip(shown, 60))
 }

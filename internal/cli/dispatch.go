@@ -89,7 +89,7 @@ func (d *dispatch) once(ctx context.Context, in io.Reader, out io.Writer) error 
 		return err
 	}
 	if len(turn) > maxTurn {
-		return &failure{exitUsage, &unreadable{fmt.Sprintf("it has more than %d bytes", maxTurn), maxTurn}}
+		return &failure{exitUsage, &unreadable{fmt.Sprintf("it has more than %d bytes", maxTurn)}}
 	}
 	reply, err := d.answer(ctx, turn)
 	if err != nil {
@@ -223,7 +223,7 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		l.n++
 		if size > l.max {
-			return nil, &unreadable{fmt.Sprintf("it has more than %d bytes", l.max), int64(l.max)}
+			return nil, &unreadable{fmt.Sprintf("it has more than %d bytes", l.max)}
 		}
 		return line, nil
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // gateWith returns a gate for a fresh workspace that has more tools.
-func gateWith(t *testing.T, allow []string, more ...callgate.Tool) *gate {
+func gateWith(t testing.TB, allow []string, more ...callgate.Tool) *gate {
 	t.Helper()
 	ws, err := workspace.Open(t.TempDir())
 	if err != nil {
@@ -51,6 +51,42 @@ func TestSpill(t *testing.T) {
 	r = g.dispatcher.Dispatch(t.Context(), g.catalog, callgate.Calls(callgate.Call{ID: "2", Name: "read_file", Arguments: args}))[0]
 	if want := "  3000\ta line of an output"; !strings.Contains(r.ModelText(), want) {
 		t.Errorf("the kept output reads %q, want %q in it", r.ModelText(), want)
+	}
+}
+
+// A link and the file it leads to are one file: a read through the link sees what
+// an earlier call of the turn wrote.
+func TestLinksKeepOrder(t *testing.T) {
+	g := gateWith(t, []string{"write_file"})
+	dir := g.workspace.Dir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("old\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	results := g.dispatcher.Dispatch(t.Context(), g.catalog, callgate.Calls(
+		callgate.Call{ID: "1", Name: "write_file", Arguments: []byte(`{"path":"file","content":"new\n"}`)},
+		callgate.Call{ID: "2", Name: "read_file", Arguments: []byte(`{"path":"link"}`)},
+	))
+	if got := results[1].ModelText(); !strings.Contains(got, "new") {
+		t.Errorf("after %q the link reads %q", results[0].ModelText(), got)
+	}
+}
+
+// What is down for a moment is tried again.
+func TestRetries(t *testing.T) {
+	attempts := 0
+	g := gateWith(t, nil, toolOf("flaky", callgate.Annotations{ReadOnlyHint: true, OpenWorldHint: new(false)},
+		func(context.Context) (string, error) {
+			if attempts++; attempts == 1 {
+				return "", callgate.Errorf(callgate.Unavailable, "not now")
+			}
+			return "fine", nil
+		}))
+	r := g.dispatcher.Dispatch(t.Context(), g.catalog, callgate.Calls(callgate.Call{ID: "1", Name: "flaky"}))[0]
+	if r.Code != "" || r.Attempts != 2 {
+		t.Errorf("%s after %d attempts", r.ModelText(), r.Attempts)
 	}
 }
 
@@ -177,5 +213,18 @@ func TestNoPlaceForArtifacts(t *testing.T) {
 	code := Run(t.Context(), []string{"dispatch", "--workspace", t.TempDir()}, strings.NewReader(`{"calls":[]}`), &out, &errs)
 	if code != 0 || out.String() != "{\"results\":[]}\n" || !strings.Contains(errs.String(), "will not be kept") {
 		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())
+	}
+}
+
+func TestExitFor(t *testing.T) {
+	want := map[callgate.Code]int{"": 0, callgate.PermissionDenied: 3, callgate.ApprovalRejected: 3, callgate.BudgetExceeded: 4}
+	for _, info := range callgate.Codes() {
+		code, special := want[info.Code]
+		if !special {
+			code = 1
+		}
+		if got := exitFor(info.Code); got != code {
+			t.Errorf("a call that ends with %q: exit code %d, want %d", info.Code, got, code)
+		}
 	}
 }

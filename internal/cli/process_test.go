@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -77,7 +78,9 @@ func TestKilledWrite(t *testing.T) {
 // An interrupt ends a command that waits for its input, with 130; SIGTERM too.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd := exec.Command("callgate", "dispatch", "--stream", "--workspace", t.TempDir())
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "callgate", "dispatch", "--stream", "--workspace", t.TempDir())
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -100,6 +103,38 @@ func TestSignals(t *testing.T) {
 		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 128+int(sig) {
 			t.Errorf("%v: %v, want exit code %d", sig, err, 128+int(sig))
 		}
+	}
+}
+
+// What was told to survive its terminal does.
+func TestIgnoredSignal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `trap "" HUP; exec callgate dispatch --stream --workspace "$0"`, t.TempDir())
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		io.WriteString(in, "{\"calls\":[]}\n")
+		answer := make([]byte, len("{\"results\":[]}\n"))
+		if _, err := io.ReadFull(out, answer); err != nil {
+			t.Fatalf("after the hang-up: %v", err)
+		}
+		cmd.Process.Signal(syscall.SIGHUP)
+		time.Sleep(50 * time.Millisecond) // for a death to be noticed
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

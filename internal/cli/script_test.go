@@ -3,7 +3,6 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,36 +27,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TMPDIR", tmp)
 			env.Setenv("TMP", tmp)
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
-			env.Setenv("BOM", "\ufeff")
 			return os.MkdirAll(tmp, 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"bytes": bytesCommand,
 			"empty": emptyCommand,
 		},
 	})
-}
-
-// bytes FILE TEXT writes FILE; bytes -is FILE TEXT compares it. TEXT has the
-// escapes \r, \n, \t and \uFEFF, and nothing is added.
-func bytesCommand(ts *testscript.TestScript, neg bool, args []string) {
-	compare := args[0] == "-is"
-	if compare {
-		args = args[1:]
-	}
-	if len(args) != 2 {
-		ts.Fatalf("usage: bytes [-is] file text")
-	}
-	text := strings.NewReplacer(`\r`, "\r", `\n`, "\n", `\t`, "\t", `\uFEFF`, "\ufeff", `\xFF`, "\xff").Replace(args[1])
-	if !compare {
-		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o666))
-		return
-	}
-	got, err := os.ReadFile(ts.MkAbs(args[0]))
-	ts.Check(err)
-	if (string(got) == text) == neg {
-		ts.Fatalf("%s holds %q; compared with %q", args[0], got, text)
-	}
 }
 
 // empty DIR checks that nothing is in DIR, not even a hidden file.

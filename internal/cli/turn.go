@@ -55,10 +55,7 @@ func formatNames() []string {
 }
 
 // An unreadable turn is one that cannot be read without guessing.
-type unreadable struct {
-	reason string
-	offset int64 // of the fault, in bytes, or -1
-}
+type unreadable struct{ reason string }
 
 func (u *unreadable) Error() string { return "unreadable turn: " + u.reason }
 
@@ -84,7 +81,7 @@ func scan(turn []byte) error {
 		return unreadableAt(turn, s.ByteOffset, "it is not JSON: "+reason)
 	}
 	if len(bytes.TrimSpace(turn)) == 0 {
-		return &unreadable{"the input is empty", 0}
+		return &unreadable{"the input is empty"}
 	}
 	return unreadableAt(turn, int64(len(turn)), "it is not JSON: it ends too early")
 }
@@ -94,7 +91,7 @@ func unreadableAt(turn []byte, offset int64, reason string) error {
 	before := turn[:min(max(offset, 0), int64(len(turn)))]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:]))) + 1
-	return &unreadable{fmt.Sprintf("%s (line %d, column %d, byte %d)", reason, line, column, offset), offset}
+	return &unreadable{fmt.Sprintf("%s (line %d, column %d, byte %d)", reason, line, column, offset)}
 }
 
 // choose returns the format of turn, which is JSON: the one that its marks tell,
@@ -104,7 +101,7 @@ func choose(asked string, turn []byte) (*formatKind, error) {
 	marks, text := marksOf(turn)
 	if asked != "auto" {
 		if len(marks) > 0 && !slices.Contains(marks, asked) {
-			return nil, &unreadable{fmt.Sprintf("it has the marks of %s, and --format says %s", marks[0], asked), -1}
+			return nil, &unreadable{fmt.Sprintf("it has the marks of %s, and --format says %s", marks[0], asked)}
 		}
 		return formatOf(asked), nil
 	}
@@ -114,9 +111,9 @@ func choose(asked string, turn []byte) (*formatKind, error) {
 	slices.Sort(marks)
 	switch {
 	case len(marks) == 0:
-		return nil, &unreadable{"its format cannot be told; say it with --format " + strings.Join(formatNames(), ", "), -1}
+		return nil, &unreadable{"its format cannot be told; say it with --format " + strings.Join(formatNames(), ", ")}
 	case marks[0] != marks[len(marks)-1]:
-		return nil, &unreadable{fmt.Sprintf("it has marks of %s and of %s; say which it is with --format", marks[0], marks[len(marks)-1]), -1}
+		return nil, &unreadable{fmt.Sprintf("it has marks of %s and of %s; say which it is with --format", marks[0], marks[len(marks)-1])}
 	}
 	return formatOf(marks[0]), nil
 }
@@ -220,7 +217,7 @@ func (native) Decode(turn []byte) (r llm.Response, err error) {
 	}
 	list, ok := top["calls"]
 	if !ok || list.Kind() != '[' {
-		return r, &unreadable{`the turn has no list "calls"`, -1}
+		return r, &unreadable{`the turn has no list "calls"`}
 	}
 	n := 0
 	items(list, func(item jsontext.Value) {
@@ -246,7 +243,7 @@ func nativeCall(where string, raw jsontext.Value) (c callgate.Call, err error) {
 		switch {
 		case !ok || v.Kind() == 'n':
 		case v.Kind() != '"':
-			return c, &unreadable{fmt.Sprintf("%q of %s is not a string", name, where), -1}
+			return c, &unreadable{fmt.Sprintf("%q of %s is not a string", name, where)}
 		default:
 			text, _ := jsontext.AppendUnquote(nil, v) // what is no character becomes U+FFFD
 			*to = string(text)
@@ -268,7 +265,7 @@ func nativeCall(where string, raw jsontext.Value) (c callgate.Call, err error) {
 // gate "Name", they decide about different calls.
 func strictObject(where string, data []byte, known ...string) (map[string]jsontext.Value, error) {
 	if jsontext.Value(data).Kind() != '{' {
-		return nil, &unreadable{where + " is not an object", -1}
+		return nil, &unreadable{where + " is not an object"}
 	}
 	o := map[string]jsontext.Value{}
 	var err error
@@ -276,9 +273,9 @@ func strictObject(where string, data []byte, known ...string) (map[string]jsonte
 		switch _, again := o[name]; {
 		case err != nil:
 		case again:
-			err = &unreadable{fmt.Sprintf("%s has the member %q twice", where, name), -1}
+			err = &unreadable{fmt.Sprintf("%s has the member %q twice", where, name)}
 		case !slices.Contains(known, name):
-			err = &unreadable{fmt.Sprintf("%s has a member %q; it takes %s", where, name, strings.Join(known, ", ")), -1}
+			err = &unreadable{fmt.Sprintf("%s has a member %q; it takes %s", where, name, strings.Join(known, ", "))}
 		default:
 			o[name] = value.Clone()
 		}

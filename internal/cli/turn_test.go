@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -165,6 +166,29 @@ func FuzzNative(f *testing.F) {
 			if c.Name != other.Calls[i].Name {
 				t.Fatalf("%s: call %d is of %q for us and of %q for others", turn, i, c.Name, other.Calls[i].Name)
 			}
+		}
+	})
+}
+
+// Any input is answered by one line of JSON, or refused; and what is refused is
+// the input's fault.
+func FuzzAnswer(f *testing.F) {
+	f.Add("auto", []byte(`{"calls":[{"id":"a","name":"read_file","arguments":{"path":"x"}}]}`))
+	f.Add("auto", []byte(`{"content":[{"type":"tool_use","id":"","name":"read_file","input":{"path":"\ud800"}},{"type":"tool_use","id":"","name":"","input":null}],"stop_reason":"max_tokens"}`))
+	f.Add("openai", []byte(`{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"grep","arguments":"{\"pattern\":\"(\"}"}}]}}]}`))
+	f.Add("anthropic", []byte("[{\"type\":\"tool_use\",\"name\":\"glob\n\xff\",\"input\":{\"pattern\":\"*\"}}]"))
+	d := dispatch{gate: gateWith(f, nil)}
+	f.Fuzz(func(t *testing.T, format string, turn []byte) {
+		if format != "auto" && formatOf(format) == nil {
+			return
+		}
+		d.format = format
+		reply, err := d.answer(t.Context(), turn)
+		switch {
+		case err != nil && exitOf(t.Context(), unreadableIsUsage(err)) != exitUsage:
+			t.Errorf("%q: %v", turn, err)
+		case err == nil && (!json.Valid(reply) || bytes.ContainsAny(reply, "\n\r")):
+			t.Errorf("%q is answered by %q", turn, reply)
 		}
 	})
 }
