@@ -35,12 +35,12 @@ func (t *run) decide(ctx context.Context, i int) (err *Error) {
 	}
 	select {
 	case d.asking <- struct{}{}:
-		defer func() { <-d.asking }()
 	case <-ctx.Done():
 		return canceledBeforeStart(ctx)
 	}
 	// The answer to an earlier ask may have settled this one ("always allow").
 	if x.Decision, err = d.judge(ctx, x, access); err != nil || x.Decision.Verdict != Ask {
+		<-d.asking
 		return refusal(err, x.Decision)
 	}
 	x.Decision, err = d.ask(ctx, x, access, x.Decision)
@@ -88,6 +88,9 @@ func (d *Dispatcher) judge(ctx context.Context, x *Execution, access []Access) (
 			done <- j
 		}()
 		j.dec, j.err = d.Policy(ctx, x.request(access))
+		if j.err != nil {
+			j.err = asError(j.err) // here, where its methods may panic
+		}
 		finished = true
 	}()
 	select {
@@ -116,29 +119,51 @@ func policyFailed(cause error) *Error {
 	return e
 }
 
-// ask puts the call to a person.
-func (d *Dispatcher) ask(ctx context.Context, x *Execution, access []Access, why Decision) (dec Decision, err *Error) {
-	defer func() {
-		if p := recover(); p != nil {
-			e := panicked(p)
-			e.Code, e.NotStarted, e.Message = ApprovalRejected, true, "the approval could not be obtained, so the call was not run"
-			dec, err = why, e
-		}
+// ask puts the call to a person. An approver that does not heed ctx, one that
+// reads from a terminal say, is left behind; nobody else is asked until it is back
+// (d.asking, which the caller holds, is given back then).
+func (d *Dispatcher) ask(ctx context.Context, x *Execution, access []Access, why Decision) (Decision, *Error) {
+	type said struct {
+		answer Answer
+		err    error
+	}
+	done := make(chan said, 1)
+	req := x.request(access)
+	go func() {
+		defer func() { <-d.asking }()
+		var s said
+		finished := false
+		defer func() {
+			if !finished {
+				s = said{err: panicked(recover())}
+			}
+			done <- s
+		}()
+		s.answer, s.err = d.Approver(ctx, req, why)
+		finished = true
 	}()
-	answer, failed := d.Approver(ctx, x.request(access), why)
+	var s said
+	select {
+	case s = <-done:
+	case <-ctx.Done():
+	}
 	switch {
 	case ctx.Err() != nil:
 		return why, canceledBeforeStart(ctx)
-	case failed != nil:
-		return why, &Error{Code: ApprovalRejected, NotStarted: true, Cause: failed, Message: "the approval could not be obtained, so the call was not run"}
-	case !answer.Approved:
+	case s.err != nil:
+		e := &Error{Code: ApprovalRejected, NotStarted: true, Cause: s.err, Message: "the approval could not be obtained, so the call was not run"}
+		if p, ok := s.err.(*Error); ok && p != nil {
+			e.Stack = p.Stack
+		}
+		return why, e
+	case !s.answer.Approved:
 		msg := "the user declined this call"
-		if answer.Message != "" {
-			msg += " and said: " + answer.Message
+		if s.answer.Message != "" {
+			msg += " and said: " + s.answer.Message
 		}
 		return why, &Error{Code: ApprovalRejected, NotStarted: true, Message: msg}
 	}
-	why.Verdict, why.By = Allow, or(answer.By, "approver")
+	why.Verdict, why.By = Allow, or(s.answer.By, "approver")
 	return why, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -173,5 +174,111 @@ func TestCancelDuringAsk(t *testing.T) {
 				t.Errorf("got %s (%s)", got, got.State)
 			}
 		}
+	})
+}
+
+// decided dispatches one call and returns the event that tells of the decision.
+func decided(t *testing.T, ctx context.Context, d *Dispatcher) (Result, Event) {
+	var e Event
+	d.Observers = []Observer{func(_ context.Context, got Event) {
+		if got.Kind == Decided {
+			e = got
+		}
+	}}
+	return d.Dispatch(ctx, registry(t, tool("t", says("ran"))).Catalog(), Calls(Call{Name: "t"}))[0], e
+}
+
+// The operator sees who approved and what crashed.
+func TestDecisionsAreOnRecord(t *testing.T) {
+	for by, want := range map[string]string{"ann": "ann", "": "approver"} {
+		_, e := decided(t, t.Context(), &Dispatcher{Policy: decides(Ask), Approver: answers(Answer{Approved: true, By: by}, nil)})
+		if e.Decision.By != want || e.Decision.Verdict != Allow || e.Time.IsZero() {
+			t.Errorf("approved by %q: %+v at %v", by, e.Decision, e.Time)
+		}
+	}
+	crash := func(context.Context, Request) (Decision, error) { panic("p") }
+	if _, e := decided(t, t.Context(), &Dispatcher{Policy: crash}); !strings.Contains(string(e.Err.Stack), "authorize_test.go") {
+		t.Errorf("a policy that panics: %+v", e.Err)
+	}
+	if _, e := decided(t, t.Context(), &Dispatcher{Policy: decides(Ask), Approver: func(context.Context, Request, Decision) (Answer, error) { panic("p") }}); !strings.Contains(string(e.Err.Stack), "authorize_test.go") {
+		t.Errorf("an approver that panics: %+v", e.Err)
+	}
+	for range 20 { // a yes that comes with the end of the turn is none
+		ctx, cancel := context.WithCancel(t.Context())
+		got, e := decided(t, ctx, &Dispatcher{Policy: decides(Ask), Approver: func(context.Context, Request, Decision) (Answer, error) {
+			cancel()
+			return Answer{Approved: true}, nil
+		}})
+		if got.Code != Canceled || e.Decision.Verdict == Allow {
+			t.Fatalf("approved after the end: %s, %+v", got, e.Decision)
+		}
+	}
+}
+
+// What the policy says is text from outside: rules quote arguments.
+func TestReasonIsClean(t *testing.T) {
+	got := one(t, &Dispatcher{Policy: func(context.Context, Request) (Decision, error) {
+		return Decision{Reason: "not\x1b[31m that\xff"}, nil
+	}}, tool("t", says("x")), "")
+	if !strings.HasPrefix(got.Message, "not that\ufffd") {
+		t.Errorf("message %q", got.Message)
+	}
+}
+
+// An approver that reads from a terminal does not heed ctx: its turn ends all the
+// same, and nobody else is asked while it reads. One that ends its goroutine has
+// not approved.
+func TestApproverThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		r := registry(t, tool("t", says("ran")))
+		d := Dispatcher{Policy: decides(Ask), Approver: func(context.Context, Request, Decision) (Answer, error) {
+			if asked.Add(1) == 1 {
+				time.Sleep(time.Hour)
+			}
+			return Answer{Approved: true}, nil
+		}}
+		turn := func(d *Dispatcher, limit time.Duration) (Result, time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			start := time.Now()
+			return d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "t"}))[0], time.Since(start)
+		}
+		if got, took := turn(&d, time.Minute); got.Code != Canceled || got.State != NotStarted || took != time.Minute {
+			t.Errorf("the first turn: %s after %v", got, took)
+		}
+		if got, _ := turn(&d, time.Minute); got.Code != Canceled || asked.Load() != 1 {
+			t.Errorf("while the person is still asked: %s, %d asks", got, asked.Load())
+		}
+		if got, took := turn(&d, 2*time.Hour); got.Code != "" || took != 58*time.Minute {
+			t.Errorf("after the approver returned: %s after %v", got, took)
+		}
+		exits := Dispatcher{Policy: decides(Ask), Approver: func(context.Context, Request, Decision) (Answer, error) {
+			runtime.Goexit()
+			return Answer{Approved: true}, nil
+		}}
+		if got, _ := turn(&exits, time.Minute); got.Code != ApprovalRejected {
+			t.Errorf("an approver that exits: %s", got)
+		}
+	})
+}
+
+// A person is asked while an earlier call that needed no asking still runs.
+func TestAskDoesNotWaitForRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		r := registry(t, readOnly(tool("runs", func(context.Context, Call) (Result, error) { time.Sleep(time.Minute); return Text("x"), nil })), readOnly(tool("asks", says("x"))))
+		d := Dispatcher{
+			Policy: func(_ context.Context, req Request) (Decision, error) {
+				return Decision{Verdict: map[string]Verdict{"runs": Allow, "asks": Ask}[req.Call.Name]}, nil
+			},
+			Approver: func(context.Context, Request, Decision) (Answer, error) {
+				if took := time.Since(start); took != 0 {
+					t.Errorf("asked after %v", took)
+				}
+				return Answer{Approved: true}, nil
+			},
+		}
+		d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "runs"}, Call{Name: "asks"}))
 	})
 }

@@ -61,13 +61,16 @@ func (d *Dispatcher) parallel() int {
 	return 8
 }
 
-func (d *Dispatcher) grace() time.Duration { return orDuration(d.Grace, time.Second) }
+// longest stands for ever: sums of durations up to it do not overflow.
+const longest = 10 * 365 * 24 * time.Hour
+
+func (d *Dispatcher) grace() time.Duration { return min(orDuration(d.Grace, time.Second), longest) }
 
 func (d *Dispatcher) timeout(s *Spec) time.Duration {
 	if t := s.Timeout(); t > 0 {
 		return t
 	}
-	return orDuration(d.Timeout, 2*time.Minute)
+	return min(orDuration(d.Timeout, 2*time.Minute), longest)
 }
 
 func (d *Dispatcher) executor() Executor {
@@ -91,8 +94,8 @@ func orDuration(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Abandoned returns the number of handlers that were answered for when they
-// overstayed their deadline, and still run.
+// Abandoned returns the number of handlers, and of calls of an Executor, that were
+// answered for when they overstayed their deadline, and still run.
 func (d *Dispatcher) Abandoned() int { return int(d.abandoned.Load()) }
 
 // Dispatch carries the calls of a turn whose model was shown cat. The result at
@@ -197,6 +200,14 @@ type state struct {
 // call answers for call i.
 func (t *run) call(ctx context.Context, i int) {
 	d, step, st := t.gate, &t.plan[i], &t.states[i]
+	answered := false
+	defer func() {
+		if !answered { // somebody called runtime.Goexit: the siblings must not wait for ever
+			t.results[i] = failure(step.Call, &Error{Code: Internal, Message: "the gate was stopped at this call; it may have run"})
+			t.results[i].Attempts = st.exec.Attempts()
+			t.tell(i)
+		}
+	}()
 	d.observe(ctx, Event{Kind: Planned, Call: step.Call, Tool: step.Tool, Err: step.Refusal})
 	var out Outcome
 	if step.Refusal != nil {
@@ -214,7 +225,14 @@ func (t *run) call(ctx context.Context, i int) {
 	t.mu.Unlock()
 	t.results[i] = out.Result
 	d.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Result: &t.results[i], Err: out.Err})
-	st.settled.fire()
+	answered = true
+	t.tell(i)
+}
+
+// tell says that results[i] is there.
+func (t *run) tell(i int) {
+	t.states[i].judged.fire()
+	t.states[i].settled.fire()
 	if t.answered != nil {
 		t.answered <- i
 	}
@@ -335,15 +353,22 @@ func (d *Dispatcher) carry(ctx context.Context, x *Execution) Outcome {
 			defer t.Stop()
 			end, canceled = nil, t.C
 		case <-canceled:
-			out := x.fail(&Error{Code: OutcomeUnknown, Cause: context.Cause(ctx), Message: "the executor did not say what became of the call; it may have run, verify before you repeat it"})
-			out.Returned = returned
-			return out
+			return d.overstayed(returned, x.fail(&Error{Code: OutcomeUnknown, Cause: context.Cause(ctx), Message: "the executor did not say what became of the call; it may have run, verify before you repeat it"}))
 		case <-backstop.C:
-			out := x.fail(&Error{Code: OutcomeUnknown, Message: "the executor did not say what became of the call within its time limit; it may have run, verify before you repeat it"})
-			out.Returned = returned
-			return out
+			return d.overstayed(returned, x.fail(&Error{Code: OutcomeUnknown, Message: "the executor did not say what became of the call within its time limit; it may have run, verify before you repeat it"}))
 		}
 	}
+}
+
+// overstayed counts what was answered for and still runs, until it returns.
+func (d *Dispatcher) overstayed(returned <-chan struct{}, out Outcome) Outcome {
+	out.Returned = returned
+	d.abandoned.Add(1)
+	go func() {
+		<-returned
+		d.abandoned.Add(-1)
+	}()
+	return out
 }
 
 // recall asks the executor whether it has the answer already. An executor that

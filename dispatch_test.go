@@ -401,6 +401,9 @@ func TestTheSameBytesRun(t *testing.T) {
 		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t", Arguments: json.RawMessage(args)}))[0]; got.ModelText() != args {
 			t.Errorf("the handler saw %s", got)
 		}
+		if s, _ := r.Get("t"); string(s.InputSchema) != `{"type":"object"}` {
+			t.Fatalf("the schema became %s", s.InputSchema)
+		}
 	}
 }
 
@@ -447,4 +450,134 @@ func BenchmarkDispatch(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A call whose caller is gone is not started, whatever was free.
+func TestNothingStartsAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := registry(t, readOnly(tool("t", func(context.Context, Call) (Result, error) { t.Error("it ran"); return Text("x"), nil })))
+	for range 50 {
+		var d Dispatcher
+		if got := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "t"}))[0]; got.Code != Canceled || got.State != NotStarted || !strings.Contains(got.Message, "before this call started") {
+			t.Fatalf("got %s (%s)", got, got.State)
+		}
+	}
+}
+
+// Nor is it entered by a middleware that sleeps through the end of the call.
+func TestMiddlewareThatOversleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := Dispatcher{Policy: AllowAll, Middleware: []Middleware{func(_ *Execution, next Handler) Handler {
+			return func(ctx context.Context, c Call) (Result, error) { time.Sleep(time.Hour); return next(ctx, c) }
+		}}}
+		one(t, &d, tool("t", func(context.Context, Call) (Result, error) { t.Error("it ran"); return Text("x"), nil }), "")
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A call that gives up its wait, for a lock or for a slot, is in nobody's way.
+func TestWaitsEndWithTheTurn(t *testing.T) {
+	for _, other := range []string{"f:slow", "f:other"} { // waits for the lock; for the slot
+		synctest.Test(t, func(t *testing.T) {
+			r := registry(t, slowly("slow", "f:slow", true, 10*time.Second, nil), slowly("other", other, true, 0, nil))
+			d := Dispatcher{Policy: AllowAll, Parallel: 1}
+			go d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "slow"}))
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			if got := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "other"}))[0]; got.Code != Canceled || time.Since(start) != time.Second {
+				t.Errorf("behind %s: %s after %v", other, got, time.Since(start))
+			}
+			if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "other"}))[0]; got.Code != "" || time.Since(start) != 10*time.Second {
+				t.Errorf("after that: %s after %v", got, time.Since(start))
+			}
+		})
+	}
+}
+
+// The default limit of handlers that never return; and their return is told even
+// if the turn is over.
+func TestAbandonedDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := readOnly(tool("stuck", func(context.Context, Call) (Result, error) { time.Sleep(time.Hour); return Text("x"), nil }))
+		r := registry(t, stuck, readOnly(tool("ok", says("x"))))
+		var returned atomic.Int32
+		d := Dispatcher{Parallel: 64, Observers: []Observer{func(ctx context.Context, e Event) {
+			if e.Kind == Returned && ctx.Err() == nil {
+				returned.Add(1)
+			}
+		}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		d.Dispatch(ctx, r.Catalog(), Calls(slices.Repeat([]Call{{Name: "stuck"}}, 64)...))
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "ok"}))[0]; got.Code != Unavailable {
+			t.Errorf("with %d abandoned: %s", d.Abandoned(), got)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if returned.Load() != 64 {
+			t.Errorf("%d returns were told", returned.Load())
+		}
+	})
+}
+
+// Without a catalog there are no tools; more calls than anybody proposes are not
+// compared with each other.
+func TestStrangeTurns(t *testing.T) {
+	var d Dispatcher
+	for _, res := range d.Stream(t.Context(), nil, Calls(Call{Name: "t"})) {
+		if res.Code != UnknownTool {
+			t.Errorf("without a catalog: %s", res)
+		}
+	}
+	if got := d.Dispatch(t.Context(), nil, Turn{}); len(got) != 0 {
+		t.Errorf("no calls: %v", got)
+	}
+	r := registry(t, echo("t"))
+	got := d.Dispatch(t.Context(), r.Catalog(), Calls(slices.Repeat([]Call{{ID: "same", Name: "t"}}, 10_000)...))
+	for i, res := range got {
+		if want := map[bool]Code{true: "", false: BudgetExceeded}[i < 512]; res.Code != want || res.CallID != "same" || res.Code != "" && res.State != NotStarted {
+			t.Fatalf("call %d: %s (%s)", i, res, res.State)
+		}
+	}
+}
+
+// Limits that stand for ever do not overflow into none at all.
+func TestEndlessLimits(t *testing.T) {
+	forever := tool("t", func(ctx context.Context, _ Call) (Result, error) {
+		time.Sleep(time.Millisecond)
+		return Text("x"), ctx.Err()
+	})
+	for _, ms := range []int64{0, 1<<63 - 1, 1 << 62, 1<<63/1_000_000 + 1} {
+		forever.TimeoutMS = ms
+		for _, grace := range []time.Duration{1<<63 - 1, 1 << 62} {
+			d := Dispatcher{Executor: new(Local), Timeout: 1<<63 - 1, Grace: grace}
+			if got := one(t, &d, forever, ""); got.Code != "" {
+				t.Errorf("timeoutMs %d, grace %v: %s", ms, grace, got)
+			}
+		}
+	}
+	if got := (&Spec{TimeoutMS: 1<<64/1_000_000 + 1}).Timeout(); got < 24*time.Hour {
+		t.Errorf("600 years became %v", got)
+	}
+}
+
+// An observer that ends its goroutine costs no sibling its result.
+func TestObserverThatExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, tool("t", says("x")))
+		d := Dispatcher{Policy: AllowAll, Observers: []Observer{func(_ context.Context, e Event) {
+			if e.Kind == Planned && e.Call.Identity.Index == 0 {
+				runtime.Goexit()
+			}
+		}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		got := d.Dispatch(ctx, r.Catalog(), Calls(Call{ID: "a", Name: "t"}, Call{ID: "b", Name: "t"}))
+		if c := codesOf(got); !slices.Equal(c, []Code{Internal, ""}) || got[0].CallID != "a" {
+			t.Errorf("results %+v", got)
+		}
+	})
 }

@@ -127,6 +127,9 @@ type Error struct {
 
 // Error returns the code, the message and the cause.
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	s := string(e.Code) + ": " + e.Message
 	if e.Cause != nil && e.Message != e.Cause.Error() {
 		s += " (" + e.Cause.Error() + ")"
@@ -135,12 +138,17 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Cause }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Cause
+}
 
 // Is reports whether target is the code of e.
 func (e *Error) Is(target error) bool {
 	c, ok := target.(Code)
-	return ok && c == e.Code
+	return ok && e != nil && c == e.Code
 }
 
 // Errorf returns an *Error with the given code. The rest is as for
@@ -159,6 +167,7 @@ func NotSent(err error) error {
 	}
 	e := &Error{Code: Unavailable, Message: err.Error(), Cause: err, NotStarted: true}
 	if c, ok := errors.AsType[*Error](err); ok {
+		c = c.whole()
 		e.Code, e.Message = c.Code, c.Message
 	}
 	return e
@@ -171,9 +180,9 @@ func CodeOf(err error) Code {
 		return ""
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+		return e.whole().Code
 	}
-	if c, ok := errors.AsType[Code](err); ok {
+	if c, ok := errors.AsType[Code](err); ok && c != "" {
 		return c
 	}
 	switch {
@@ -189,7 +198,21 @@ func CodeOf(err error) Code {
 // it is none.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e
+		return e.whole()
 	}
 	return &Error{Code: CodeOf(err), Message: err.Error(), Cause: err}
+}
+
+// whole returns e if it can stand for a failure. A nil *Error in an error, the
+// old trap of a typed nil, and one without a code are failures all the same: the
+// empty code must not make successes of them.
+func (e *Error) whole() *Error {
+	if e == nil {
+		return &Error{Code: ExecutionError, Message: "it failed without saying why", Cause: errors.New("a nil *callgate.Error was returned as an error")}
+	}
+	if e.Code == "" {
+		e = new(*e)
+		e.Code = ExecutionError
+	}
+	return e
 }

@@ -22,6 +22,9 @@ func TestCodeOf(t *testing.T) {
 		{Errorf(Conflict, "x"), Conflict},
 		{fmt.Errorf("while editing: %w", Errorf(Conflict, "x")), Conflict},
 		{Conflict, Conflict},
+		{Code(""), ExecutionError},
+		{&Error{}, ExecutionError},
+		{(*Error)(nil), ExecutionError},
 		{context.DeadlineExceeded, Timeout},
 		{fmt.Errorf("dial: %w", context.DeadlineExceeded), Timeout},
 		{context.Canceled, Canceled},
@@ -101,5 +104,34 @@ func TestErrorsDoc(t *testing.T) {
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != b.String() {
 		t.Errorf("%s is not what the table says (%v): go test -run TestErrorsDoc -update .", file, err)
+	}
+}
+
+// An error without a code, and the typed nil, are failures: nothing turns them
+// into a success, and nothing falls over them.
+func TestErrorsThatSayNothing(t *testing.T) {
+	for _, fault := range []error{(*Error)(nil), &Error{Message: "no code"}, Code(""), (*os.PathError)(nil), NotSent(&Error{Message: "no code"})} {
+		for _, m := range [][]Middleware{nil, {Retry{Attempts: 1}.Middleware(), new(Breaker).Middleware()}} {
+			d := Dispatcher{Policy: AllowAll, Middleware: m}
+			got := one(t, &d, tool("t", returns(Text("x"), fault)), "")
+			if got.Code != ExecutionError || got.Message == "" || fault == error((*Error)(nil)) && !strings.Contains(got.Message, "without saying why") {
+				t.Errorf("a handler that returns %T: %+v", fault, got)
+			}
+		}
+		d := Dispatcher{Policy: func(context.Context, Request) (Decision, error) { return Decision{Verdict: Allow}, fault }}
+		if got := one(t, &d, tool("t", says("ran")), ""); got.Code != PermissionDenied {
+			t.Errorf("a policy that returns %T: %+v", fault, got)
+		}
+	}
+	var none *Error
+	if none.Error() != "<nil>" || none.Unwrap() != nil || none.Is(Timeout) {
+		t.Error("a nil *Error does not hold still")
+	}
+	if got := Code("made_up").Info(); got.Code != "made_up" || got.State != Unknown {
+		t.Errorf("a code that is not in the table reads as %+v", got)
+	}
+	Codes()[0].State = Unknown
+	if Codes()[0].State != Done {
+		t.Error("the table of codes can be written to")
 	}
 }

@@ -3,6 +3,7 @@ package callgate
 import (
 	"context"
 	"crypto/sha256"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -131,17 +132,22 @@ func (a *attempt) ended() Code {
 // Handle enters the handler, surrounded by the middleware, under the call's
 // deadline, and returns the settled outcome: at once when the handler is done,
 // and at the latest when it has overstayed its deadline, or the end of ctx, by
-// the dispatcher's grace. It is for executors only.
+// the dispatcher's grace. A call whose effect is [Once] is entered once, however
+// often Handle is called. It is for executors only.
 func (x *Execution) Handle(ctx context.Context) Outcome {
 	x.start = time.Now()
 	if ctx.Err() != nil {
 		return x.fail(canceledBeforeStart(ctx))
 	}
+	again := x.entered.Swap(true)
+	if again && x.Effect == Once {
+		return x.fail(&Error{Code: Internal, Message: "the executor entered a call twice that must run once, and was stopped; it may have run, verify before you repeat it"})
+	}
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, x.Timeout)
 	defer cancel()
 	a := &x.first
-	if x.entered.Swap(true) {
+	if again {
 		a = new(attempt) // the first one may still be running
 	}
 	a.Context, a.caller, a.x, a.done = ctx, caller, x, make(chan struct{})
@@ -164,13 +170,7 @@ func (x *Execution) Handle(ctx context.Context) Outcome {
 	out := x.settle(a, Result{}, &Error{
 		Code: a.ended(), Message: "it did not stop when it was told to", Cause: ctx.Err(),
 	}, true)
-	out.Returned = a.done
-	x.gate.abandoned.Add(1)
-	go func() {
-		<-a.done
-		x.gate.abandoned.Add(-1)
-	}()
-	return out
+	return x.gate.overstayed(a.done, out)
 }
 
 // run takes the handler to its end, whatever end that is.
@@ -187,6 +187,9 @@ func (a *attempt) run() {
 	} else {
 		a.res, a.err = a.x.surrounded()(a, a.x.Call)
 	}
+	if a.err != nil {
+		a.err = asError(a.err) // here, where it may panic: it calls methods of an error that is not ours
+	}
 	finished = true
 }
 
@@ -202,6 +205,9 @@ func (x *Execution) surrounded() Handler {
 // invoke is one attempt. It runs the call of the execution, whatever a
 // middleware passes: what was validated and authorized is what runs.
 func (x *Execution) invoke(ctx context.Context, _ Call) (Result, error) {
+	if err := ctx.Err(); err != nil { // a middleware that did not heed it: the call may have been answered
+		return Result{}, &Error{Code: CodeOf(err), NotStarted: x.Attempts() == 0, Cause: err, Message: "its time was up before it was tried"}
+	}
 	n := x.attempts.Add(1)
 	x.gate.observe(ctx, Event{Kind: Started, Call: x.Call, Tool: &x.entry.Tool, Attempt: int(n)})
 	return x.entry.Handler(ctx, x.Call)
@@ -209,7 +215,9 @@ func (x *Execution) invoke(ctx context.Context, _ Call) (Result, error) {
 
 // fail returns the outcome of a call that failed with e.
 func (x *Execution) fail(e *Error) Outcome {
-	return Outcome{Err: e, Result: failure(x.Call, e)}
+	r := failure(x.Call, e)
+	r.Attempts = x.Attempts()
+	return Outcome{Err: e, Result: r}
 }
 
 // Local is the Executor that runs calls in this process, and the one that a
@@ -223,8 +231,9 @@ func (x *Execution) fail(e *Error) Outcome {
 // journal does.
 type Local struct {
 	// Keep is the number of settled calls whose results are kept for each
-	// session; 0 means 1,024. Calls of older turns are still never run again,
-	// but answered with [OutcomeUnknown].
+	// session; 0 means 1,024. Those of the newest turn are all kept. Calls of
+	// older turns are still never run again, but answered with
+	// [OutcomeUnknown].
 	Keep int
 
 	mu       sync.Mutex
@@ -234,6 +243,7 @@ type Local struct {
 type memory struct {
 	records map[place]*record
 	settled []place // oldest first
+	newest  int     // turn that was claimed
 	floor   int     // results of turns up to and including this one may be forgotten
 }
 
@@ -305,7 +315,7 @@ func (l *Local) find(x *Execution) (running *record, answer *Outcome) {
 	}
 	rec := m.records[place{id.Turn, id.Index}]
 	if rec == nil {
-		if id.Turn <= m.floor {
+		if id.Turn <= m.floor && m.floor != math.MinInt {
 			out := x.fail(&Error{Code: OutcomeUnknown, Message: "this turn lies too far back: what became of its calls is not kept; verify before you repeat anything"})
 			return nil, &out
 		}
@@ -333,9 +343,10 @@ func (l *Local) claim(x *Execution) *record {
 		if l.sessions == nil {
 			l.sessions = make(map[string]*memory)
 		}
-		m = &memory{records: make(map[place]*record), floor: -1 << 62}
+		m = &memory{records: make(map[place]*record), newest: math.MinInt, floor: math.MinInt}
 		l.sessions[id.Session] = m
 	}
+	m.newest = max(m.newest, id.Turn)
 	rec := &record{digest: x.Digest(), done: make(chan struct{})}
 	m.records[place{id.Turn, id.Index}] = rec
 	return rec
@@ -368,9 +379,15 @@ func (l *Local) settle(x *Execution, rec *record, out Outcome) {
 	if keep <= 0 {
 		keep = 1024
 	}
-	for len(m.settled) > keep {
-		old := m.settled[0]
-		m.settled = m.settled[1:]
+	// The newest turn is not over: its calls that have not started must not be
+	// taken for forgotten ones, however many calls it has.
+	for i := 0; len(m.settled) > keep && i < len(m.settled); {
+		old := m.settled[i]
+		if old.turn == m.newest {
+			i++
+			continue
+		}
+		m.settled = slices.Delete(m.settled, i, i+1)
 		delete(m.records, old)
 		m.floor = max(m.floor, old.turn)
 	}

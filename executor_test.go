@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -177,9 +179,8 @@ func (f *faulty) Recall(ctx context.Context, x *Execution) (Outcome, bool) {
 	switch f.stage {
 	case "recall panics":
 		panic("cannot read the record")
-	case "recall hangs until canceled":
-		<-ctx.Done()
-		return x.fail(canceledBeforeStart(ctx)), true
+	case "recalls dirt":
+		return Outcome{Result: Result{CallID: "other", State: Done, Content: []Content{{Text: "a\x00"}}}}, true
 	}
 	return f.Local.Recall(ctx, x)
 }
@@ -205,6 +206,13 @@ func (f *faulty) Execute(ctx context.Context, x *Execution) Outcome {
 		out := f.Local.Execute(ctx, x)
 		out.Result.CallID, out.Result.Tool = "other", "other"
 		return out
+	case "exits":
+		runtime.Goexit()
+	case "enters twice":
+		f.Local.Execute(ctx, x)
+		return x.Handle(ctx)
+	case "answers structured dirt":
+		return Outcome{Result: Result{Code: Conflict, State: Done, Message: "\x1b[2Jm", Structured: json.RawMessage("{")}}
 	case "answers dirt":
 		return Outcome{Result: Result{State: Done, Content: []Content{{Text: "a\x00b\x1b[31mc\xff"}}}}
 	}
@@ -229,6 +237,10 @@ func TestFaultyExecutors(t *testing.T) {
 		{"loses the answer", OutcomeUnknown, Unknown, 1},
 		{"hangs after the handler", OutcomeUnknown, Unknown, 1},
 		{"answers for another call", "", Done, 1},
+		{"exits", Internal, Unknown, 0},
+		{"enters twice", Internal, Unknown, 1},
+		{"answers structured dirt", Conflict, Done, 0},
+		{"recalls dirt", "", Done, 0},
 		{"answers dirt", "", Done, 0},
 	} {
 		t.Run(tt.stage, func(t *testing.T) {
@@ -242,6 +254,12 @@ func TestFaultyExecutors(t *testing.T) {
 			got := d.Dispatch(t.Context(), r.Catalog(), Turn{Session: "s", Calls: []Call{{ID: "id", Name: "w"}}})[0]
 			if got.Code != tt.code || got.State != tt.state || runs.Load() != tt.runs || got.CallID != "id" || got.Tool != "w" {
 				t.Errorf("got %+v after %d runs", got, runs.Load())
+			}
+			if stage := tt.stage; got.Attempts != int(tt.runs) && stage != "answers for another call" {
+				t.Errorf("%d attempts after %d runs", got.Attempts, runs.Load())
+			}
+			if _, err := json.Marshal(got); err != nil {
+				t.Error(err)
 			}
 			if text := got.ModelText(); strings.ContainsAny(text, "\x00\x1b") || !utf8.ValidString(text) || text == "" {
 				t.Errorf("the model would see %q", text)
@@ -273,5 +291,165 @@ func TestIdentityKey(t *testing.T) {
 	}
 	if k := (Identity{}).Key(); k != "" {
 		t.Errorf("an anonymous call has the key %q", k)
+	}
+}
+
+// stubborn does not return from Execute before it is told to, and counts what it
+// is asked.
+type stubborn struct {
+	release chan struct{}
+	recalls atomic.Int32
+}
+
+func (s *stubborn) Recall(context.Context, *Execution) (Outcome, bool) {
+	s.recalls.Add(1)
+	return Outcome{}, false
+}
+
+func (s *stubborn) Execute(_ context.Context, x *Execution) Outcome {
+	<-s.release
+	return x.fail(Errorf(Internal, "late").(*Error))
+}
+
+// What an executor does not answer for keeps its locks and counts as abandoned,
+// whether its time ran out or its caller left; and anonymous calls are not looked
+// up.
+func TestExecutorThatDoesNotReturn(t *testing.T) {
+	for _, leave := range []time.Duration{10 * time.Second, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stubborn{release: make(chan struct{})}
+			d := Dispatcher{Policy: AllowAll, Executor: s, Locks: new(Locks)}
+			r := registry(t, tool("t", says("x")))
+			ctx, cancel := context.WithTimeout(t.Context(), leave)
+			defer cancel()
+			if got := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "t"}))[0]; got.Code != OutcomeUnknown || d.Abandoned() != 1 {
+				t.Errorf("%s, %d abandoned", got, d.Abandoned())
+			}
+			beside := Dispatcher{Policy: AllowAll, Locks: d.Locks}
+			if got := beside.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t"}))[0]; got.Code != Unavailable {
+				t.Errorf("while it may still run: %s", got)
+			}
+			close(s.release)
+			synctest.Wait()
+			if got := beside.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t"}))[0]; got.Code != "" || d.Abandoned() != 0 {
+				t.Errorf("afterwards: %s, %d abandoned", got, d.Abandoned())
+			}
+			if s.recalls.Load() != 0 {
+				t.Error("an anonymous call was looked up")
+			}
+		})
+	}
+}
+
+// again enters the handler twice, as an executor may where that has no effect.
+type again struct{ Local }
+
+func (a *again) Execute(ctx context.Context, x *Execution) Outcome {
+	x.Handle(ctx)
+	return x.Handle(ctx)
+}
+
+func TestHandleAgainWhileTheFirstStillRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int32
+		tl := readOnly(tool("t", func(ctx context.Context, _ Call) (Result, error) {
+			if n.Add(1) == 1 {
+				time.Sleep(time.Hour)
+			}
+			return Text("second"), nil
+		}))
+		tl.TimeoutMS = 1000
+		d := Dispatcher{Executor: &again{}, Grace: 300 * time.Millisecond}
+		if got := one(t, &d, tl, ""); got.ModelText() != "second" || got.Attempts != 2 {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if d.Abandoned() != 0 {
+			t.Errorf("%d abandoned", d.Abandoned())
+		}
+	})
+}
+
+// Who waits for the same call of somebody else leaves with its own turn, whether
+// it came while the call ran or just before.
+func TestFollowersLeave(t *testing.T) {
+	for name, policy := range map[string]time.Duration{"in Recall": 0, "in Execute": time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r := registry(t, slowly("t", "", false, time.Minute, nil))
+			local := new(Local)
+			submit := func(ctx context.Context) Result {
+				d := Dispatcher{Executor: local, Policy: func(context.Context, Request) (Decision, error) {
+					time.Sleep(policy)
+					return Decision{Verdict: Allow}, nil
+				}}
+				return d.Dispatch(ctx, r.Catalog(), Turn{Session: "s", Calls: []Call{{Name: "t"}}})[0]
+			}
+			go submit(t.Context())
+			time.Sleep(policy / 2)
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			start := time.Now()
+			// The executor is not trusted to return: one that does not is left behind two seconds later.
+			if got := submit(ctx); got.Code != Canceled || time.Since(start) != 10*time.Second {
+				t.Errorf("%s: %s after %v", name, got, time.Since(start))
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// What is forgotten while it runs neither comes back nor takes another's place.
+func TestForgetARunningCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		r := registry(t, readOnly(counter(&runs)))
+		d := Dispatcher{}
+		submit := func(ctx context.Context) Result {
+			return d.Dispatch(ctx, r.Catalog(), Turn{Session: "s", Calls: []Call{{Name: "count"}}})[0]
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go submit(ctx)
+		synctest.Wait()
+		d.local.Forget("s")
+		go submit(t.Context())
+		synctest.Wait()
+		cancel() // the first ends without an answer that could be kept
+		synctest.Wait()
+		if got := submit(t.Context()); got.Code != "" || runs.Load() != 2 {
+			t.Errorf("%s after %d runs, want 2", got, runs.Load())
+		}
+		go submit(t.Context())
+		d.local.Forget("s")
+		time.Sleep(time.Hour)
+	})
+}
+
+// A turn with more calls than are kept runs them all, whatever its number; what
+// is kept by default is 1,024 calls.
+func TestLocalKeepsTheTurnInHand(t *testing.T) {
+	r := registry(t, echo("t"))
+	d := Dispatcher{Executor: &Local{Keep: 3}}
+	for _, n := range []int{math.MinInt, -1, 0, 7, math.MaxInt} {
+		for i, res := range d.Dispatch(t.Context(), r.Catalog(), Turn{Session: "s", Number: n, Calls: slices.Repeat([]Call{{Name: "t"}}, 20)}) {
+			if res.Code != "" {
+				t.Fatalf("turn %d, call %d: %s", n, i, res)
+			}
+		}
+	}
+	d = Dispatcher{}
+	for n := range 1100 {
+		d.Dispatch(t.Context(), r.Catalog(), Turn{Session: "s", Number: n, Calls: []Call{{Name: "t"}}})
+	}
+	if n := len(d.local.sessions["s"].records); n != 1024 {
+		t.Errorf("%d records are kept", n)
+	}
+}
+
+func TestExecutionDigest(t *testing.T) {
+	a, b := Execution{Call: Call{Name: "t", Arguments: json.RawMessage("11")}}, Execution{Call: Call{Name: "t1", Arguments: json.RawMessage("1")}}
+	if a.Digest() == b.Digest() {
+		t.Error("what belongs to the name and what to the arguments is not told apart")
 	}
 }

@@ -131,3 +131,11 @@ func TestDispatchAllocations(t *testing.T) {
 		t.Errorf("a no-op call takes %v allocations, want at most 12", n)
 	}
 }
+
+// A value beside an error is nothing to show, unless it is a Result.
+func TestFuncValueBesideAnError(t *testing.T) {
+	tl := Must(Func(Spec{Name: "t"}, func(context.Context, struct{}) (string, error) { return "half", errors.New("failed") }))
+	if got := one(t, new(Dispatcher), tl, ""); got.ContentText() != "" || got.Message != "failed" {
+		t.Errorf("got %+v", got)
+	}
+}

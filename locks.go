@@ -38,8 +38,8 @@ func (l *Locks) try(t *ticket) bool {
 	return t.held
 }
 
-// wait returns when t, which is in the queue, holds all it asked for, or when ctx
-// is done; then t is out of the queue again, and the error names whom it waited
+// wait returns nil when t, which is in the queue, holds all it asked for. If ctx
+// ends before, t is out of the queue again, and the error names whom it waited
 // for.
 func (l *Locks) wait(ctx context.Context, t *ticket) error {
 	select {
@@ -49,9 +49,8 @@ func (l *Locks) wait(ctx context.Context, t *ticket) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t.held { // granted at the last moment: the caller is leaving all the same
-		l.remove(t)
-		return context.Cause(ctx)
+	if t.held { // granted at the last moment
+		return nil
 	}
 	var behind string
 	if b := l.blocker(t, slices.Index(l.queue, t)); b != nil {
@@ -85,6 +84,9 @@ func (l *Locks) remove(t *ticket) {
 		return
 	}
 	l.queue = slices.Delete(l.queue, i, i+1)
+	if t.parent != nil {
+		i = 0 // it may have overtaken those who wait for it
+	}
 	for n := i; n < len(l.queue); n++ {
 		if w := l.queue[n]; !w.held && l.blocker(w, n) == nil {
 			w.held = true
@@ -93,14 +95,18 @@ func (l *Locks) remove(t *ticket) {
 	}
 }
 
-// blocker returns the first of the n tickets at the head of the queue that t has
-// to wait for, or nil.
+// blocker returns the first ticket that t, which stands behind the n at the head
+// of the queue, has to wait for, or nil. Of those behind t it waits for holders
+// only: a nested call (see below) that overtook t.
 //
 // A call that was dispatched by the handler of a call that holds its locks waits
 // neither for that call nor for any that are still waiting, since these may be
 // waiting for that call in turn.
 func (l *Locks) blocker(t *ticket, n int) *ticket {
-	for _, u := range l.queue[:n] {
+	for i, u := range l.queue {
+		if u == t || i >= n && !u.held {
+			continue
+		}
 		if t.descends(u) || t.parent != nil && !u.held {
 			continue
 		}

@@ -129,3 +129,39 @@ func TestLocksExclude(t *testing.T) {
 		t.Errorf("%d tickets left", len(l.queue))
 	}
 }
+
+// What a nested call holds is not given to another when its parent is gone: the
+// handler of a nested call may outlive its parent's, if it was abandoned.
+func TestLocksNestedOutlivesItsParent(t *testing.T) {
+	var l Locks
+	parent := &ticket{access: write("")}
+	l.try(parent)
+	waiting := &ticket{access: write("f:a")}
+	l.try(waiting)
+	child := &ticket{access: write("f:a"), parent: parent}
+	l.try(child)
+	l.release(parent)
+	if waiting.held {
+		t.Error("two calls hold f:a")
+	}
+	l.release(child)
+	if !waiting.held {
+		t.Error("f:a is free and nobody got it")
+	}
+}
+
+// A lock that is granted at the last moment is held, and not waited for.
+func TestLocksGrantedAtTheLastMoment(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		var l Locks
+		first, second := &ticket{access: write("")}, &ticket{access: write("")}
+		l.try(first)
+		l.try(second)
+		l.release(first)
+		if err := l.wait(ctx, second); err != nil || len(l.queue) != 1 {
+			t.Fatalf("%v, %d in the queue", err, len(l.queue))
+		}
+	}
+}

@@ -35,7 +35,7 @@ func (r Retry) Middleware() Middleware {
 	wait, most := orDuration(r.Wait, 200*time.Millisecond), orDuration(r.MaxWait, 5*time.Second)
 	return func(x *Execution, next Handler) Handler {
 		return func(ctx context.Context, call Call) (Result, error) {
-			pause := wait
+			pause := min(wait, most)
 			for n := 1; ; n++ {
 				res, err := next(ctx, call)
 				if n == attempts || ctx.Err() != nil || !repeatable(x.Effect, res, err) {

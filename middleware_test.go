@@ -26,6 +26,7 @@ func TestRetry(t *testing.T) {
 		{"idempotent, the connection was lost", idempotent, unavailable, 3},
 		{"idempotent, no answer in time", idempotent, Errorf(Timeout, "no answer"), 3},
 		{"read-only, the connection was lost", readOnly, unavailable, 3},
+		{"read-only, it succeeded", readOnly, nil, 1},
 		{"read-only, it failed", readOnly, errors.New("no such file"), 1},
 		{"read-only, a conflict", readOnly, Errorf(Conflict, "changed"), 1},
 		{"once-only, refused before anything was done", nil, NotSent(Errorf(PermissionDenied, "token expired")), 1},
@@ -99,6 +100,17 @@ func TestRetryHeedsTheDeadline(t *testing.T) {
 	})
 }
 
+// MaxWait bounds the first wait too.
+func TestRetryMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		d := Dispatcher{Middleware: []Middleware{Retry{Attempts: 2, Wait: time.Minute, MaxWait: time.Second}.Middleware()}}
+		if one(t, &d, readOnly(tool("t", returns(Result{}, Errorf(Unavailable, "down")))), ""); time.Since(start) > time.Second {
+			t.Errorf("two attempts took %v", time.Since(start))
+		}
+	})
+}
+
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down, runs := true, 0
@@ -110,6 +122,7 @@ func TestBreaker(t *testing.T) {
 				}
 				return Text("up"), nil
 			}),
+			tool("slow", func(context.Context, Call) (Result, error) { time.Sleep(time.Second); return Text("up"), nil }),
 			tool("wrong", func(context.Context, Call) (Result, error) { return Result{}, errors.New("bad request") })}}
 		r := registry(t, tool("local", says("fine")))
 		if err := r.Mount("mcp__s__", s); err != nil {
@@ -142,6 +155,20 @@ func TestBreaker(t *testing.T) {
 		call("mcp__s__x")
 		if runs != 4 {
 			t.Errorf("%d calls after the pause, want one probe", runs-3)
+		}
+		time.Sleep(time.Minute)
+		results := make(chan Code, 2)
+		for range 2 {
+			go func() {
+				d := Dispatcher{Policy: AllowAll, Middleware: d.Middleware}
+				results <- d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "mcp__s__slow"}))[0].Code
+			}()
+		}
+		if got := []Code{<-results, <-results}; got[0] != Unavailable || got[1] != "" {
+			t.Errorf("two calls at once after the pause: %q, want one probe", got)
+		}
+		for range 3 {
+			call("mcp__s__x")
 		}
 		time.Sleep(time.Minute)
 		down = false
@@ -178,6 +205,9 @@ func TestBudget(t *testing.T) {
 			got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t"}))[0]
 			if got.Code != BudgetExceeded || got.State != NotStarted || !strings.Contains(got.Message, tt.says) || runs != 2 {
 				t.Errorf("over the budget, after %d runs: %s (%s)", runs, got, got.State)
+			}
+			if calls, _, _ := tt.budget.Used(); calls != 2 {
+				t.Errorf("%d calls are counted, 2 ran", calls)
 			}
 			if err := tt.budget.Exceeded(); !errors.Is(err, BudgetExceeded) {
 				t.Errorf("Exceeded: %v", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,5 +252,93 @@ func TestExactlyOneResult(t *testing.T) {
 				t.Fatalf("%d handlers never returned", n)
 			}
 		})
+	}
+}
+
+// A world where the file that a name leads to is told by a map, for the tests of
+// one rule each.
+func aliases(m map[string]string) map[string]func(string) []string {
+	return map[string]func(string) []string{"f:": func(key string) []string { return []string{m[key]} }}
+}
+
+// slowly returns a tool that takes d to read or write key.
+func slowly(name, key string, write bool, d time.Duration, fn func()) Tool {
+	t := tool(name, func(context.Context, Call) (Result, error) {
+		if fn != nil {
+			fn()
+		}
+		time.Sleep(d)
+		return Text(name), nil
+	})
+	t.Annotations.ReadOnlyHint = !write
+	t.Access = func(json.RawMessage) []Access { return []Access{{key, write}} }
+	return t
+}
+
+// A cancel ends the wait for a call that turned out to touch the same thing.
+func TestCancelWhileInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, slowly("writes", "f:a", true, time.Hour, nil), slowly("reads", "f:link", false, 0, nil))
+		d := Dispatcher{Policy: AllowAll, Resolve: aliases(map[string]string{"f:a": "f:a", "f:link": "f:a"})}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		for i, res := range d.Stream(ctx, r.Catalog(), Calls(Call{Name: "writes"}, Call{Name: "reads"})) {
+			if took := time.Since(start); i == 1 && (took != 10*time.Second || res.Code != Canceled) {
+				t.Errorf("the waiting call was answered after %v: %s", took, res)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A call is held up by what may change names, and that is writes.
+func TestReadsUnsettleNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, slowly("reads_a", "f:a", false, time.Second, nil), slowly("writes_a", "f:a", true, time.Second, nil), slowly("writes_b", "f:b", true, time.Second, nil))
+		d := Dispatcher{Policy: AllowAll, Resolve: aliases(map[string]string{"f:a": "f:a", "f:b": "f:b"})}
+		start := time.Now()
+		for i := range d.Stream(t.Context(), r.Catalog(), Calls(Call{Name: "reads_a"}, Call{Name: "writes_a"}, Call{Name: "writes_b"})) {
+			if took := time.Since(start); i == 2 && took != time.Second {
+				t.Errorf("the write of another file ended after %v", took)
+			}
+		}
+	})
+}
+
+// Two dispatchers that share Locks meet in what names lead to, not in names.
+func TestLocksAreOnWhatNamesLeadTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var inside atomic.Int32
+		alone := func() {
+			if inside.Add(1) != 1 {
+				t.Error("two writers of one file at once")
+			}
+			time.AfterFunc(time.Second, func() { inside.Add(-1) })
+		}
+		r := registry(t, slowly("by_name", "f:a", true, 2*time.Second, alone), slowly("by_link", "f:link", true, 2*time.Second, alone))
+		var l Locks
+		var wg sync.WaitGroup
+		for _, name := range []string{"by_name", "by_link"} {
+			wg.Go(func() {
+				d := Dispatcher{Policy: AllowAll, Locks: &l, Resolve: aliases(map[string]string{"f:a": "f:a", "f:link": "f:a"})}
+				d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: name}))
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// What a started call touches is what its names led to when it started.
+func TestKeysOfAStartedCallStay(t *testing.T) {
+	m := map[string]string{"f:link": "f:a"}
+	r := run{gate: &Dispatcher{Resolve: aliases(m)}, plan: Plan{{Access: write("f:link")}}, states: make([]state, 1)}
+	if j := r.inTheWay(0, true); j != -1 {
+		t.Fatal(j)
+	}
+	m["f:link"] = "f:b"
+	r.epoch++
+	if got := r.lockKeys(0); !slices.Equal(got, write("f:link", "f:a")) {
+		t.Errorf("keys %v", got)
 	}
 }

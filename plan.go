@@ -33,7 +33,8 @@ type Step struct {
 
 // Plan looks up and validates the calls of a turn, and orders those that touch
 // the same things. A refused call touches nothing: it waits for nobody and
-// nobody waits for it. The bytes of the arguments are copied.
+// nobody waits for it. The bytes of the arguments are copied. Calls beyond the
+// 512th of a turn are refused with [BudgetExceeded].
 func (c *Catalog) Plan(turn Turn) Plan {
 	plan := make(Plan, len(turn.Calls))
 	c.plan(turn, plan)
@@ -42,8 +43,15 @@ func (c *Catalog) Plan(turn Turn) Plan {
 
 // plan fills in plan, which has a step for each call.
 func (c *Catalog) plan(turn Turn, plan Plan) {
+	if c == nil {
+		c = new(Catalog)
+	}
 	for i, call := range turn.Calls {
 		call.Identity = Identity{turn.Session, turn.Number, i}
+		if i >= maxCalls {
+			plan[i] = Step{Call: call, Refusal: &Error{Code: BudgetExceeded, NotStarted: true, Message: fmt.Sprintf("at most %d calls of one turn are looked at, and this was not one of them; propose it again in the next turn", maxCalls)}}
+			continue
+		}
 		plan[i] = c.step(call)
 		if turn.Cut {
 			plan[i].Refusal = &Error{Code: MalformedArguments, NotStarted: true, Message: "the turn was cut off at the provider's output limit, so none of its calls ran; send the call again, with less in one turn"}
@@ -59,6 +67,10 @@ func (c *Catalog) plan(turn Turn, plan Plan) {
 		}
 	}
 }
+
+// maxCalls bounds a turn: to order calls is to compare each with each. Models
+// have been seen to propose some dozens at once.
+const maxCalls = 512
 
 func (c *Catalog) step(call Call) Step {
 	e, ok := c.tools[call.Name]

@@ -166,3 +166,15 @@ func registry(t testing.TB, tools ...Tool) *Registry {
 	}
 	return r
 }
+
+// An Access that panics has not said what the call touches: everything. What it
+// does to its arguments reaches nobody.
+func TestPlanAccess(t *testing.T) {
+	panics, scribbles := echo("panics"), echo("scribbles")
+	panics.Access = func(json.RawMessage) []Access { panic("p") }
+	scribbles.Access = func(args json.RawMessage) []Access { args[0] = 'x'; return read("f:a") }
+	p := registry(t, panics, scribbles).Catalog().Plan(Calls(Call{Name: "panics"}, Call{Name: "scribbles"}))
+	if fmt.Sprint(p[1].After) != "[0]" || string(p[1].Call.Arguments) != "{}" {
+		t.Errorf("after %v, arguments %s", p[1].After, p[1].Call.Arguments)
+	}
+}

@@ -114,6 +114,9 @@ func (r *Registry) Mount(prefix string, src Source) error {
 	loc := caller()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if src == nil {
+		return fmt.Errorf("mount %q at %s: the source is nil", prefix, loc)
+	}
 	if !mountPrefix.MatchString(prefix) {
 		return fmt.Errorf("mount %q at %s: a prefix is letters, digits, dots, dashes and single underscores, and ends in two underscores, like mcp__github__", prefix, loc)
 	}
@@ -175,17 +178,31 @@ func (r *Registry) Catalog() *Catalog {
 
 // refresh reads the source of m again if it changed.
 func (r *Registry) refresh(m *mount) bool {
-	tools, version := m.source.Tools()
+	tools, version, err := m.ask()
+	if err != nil {
+		// Others' tools stay; those of this source wait until it can say what it has.
+		m.read, m.entries = false, nil
+		m.quarantined = []Quarantined{{m.prefix + "*", strings.TrimSuffix(m.prefix, "__"), err.Error()}}
+		return true
+	}
 	if m.read && version == m.version {
 		return false
 	}
 	m.read, m.version = true, version
 	m.entries, m.quarantined = nil, nil
+	if n := len(tools); n > maxMounted {
+		tools = tools[:maxMounted]
+		m.quarantined = append(m.quarantined, Quarantined{m.prefix + "*", strings.TrimSuffix(m.prefix, "__"),
+			fmt.Sprintf("the source offers %d tools; those after the first %d are left out", n, maxMounted)})
+	}
 	seen := make(map[string]bool, len(tools))
 	for _, t := range tools {
 		t.Name = m.prefix + t.Name
 		t.Source = strings.TrimSuffix(m.prefix, "__")
 		err := checkMountedName(t.Name)
+		if err == nil && t.Name == m.prefix {
+			err = fmt.Errorf("a tool needs a name")
+		}
 		if err == nil && seen[t.Name] {
 			err = fmt.Errorf("the source offers this name twice; the first one stays")
 		}
@@ -201,6 +218,18 @@ func (r *Registry) refresh(m *mount) bool {
 		m.entries = append(m.entries, e)
 	}
 	return true
+}
+
+// ask contains a panic of the source: one that fails must not take the registry
+// with it.
+func (m *mount) ask() (tools []Tool, version uint64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the source failed when it was asked for its tools: %v", p)
+		}
+	}()
+	tools, version = m.source.Tools()
+	return tools, version, nil
 }
 
 // Quarantined returns the mounted tools that are not offered, with the reasons.
@@ -236,6 +265,9 @@ func (r *Registry) compile(t Tool, loc string) (*entry, error) {
 	}
 	if err := checkText(t.Description); err != nil {
 		return nil, fmt.Errorf("description: %w", err)
+	}
+	if err := checkText(t.Title); err != nil {
+		return nil, fmt.Errorf("title: %w", err)
 	}
 	if t.TimeoutMS < 0 || t.OutputLimit < 0 {
 		return nil, fmt.Errorf("timeoutMs and outputLimit must not be negative")
@@ -274,6 +306,9 @@ func (r *Registry) schema(raw []byte) (*schema.Schema, error) {
 	if r.compiled == nil {
 		r.compiled = make(map[[sha256.Size]byte]*schema.Schema)
 	}
+	if len(r.compiled) >= maxCompiled { // a source may change its tools for ever
+		clear(r.compiled)
+	}
 	r.compiled[digest] = s
 	return s, nil
 }
@@ -293,8 +328,10 @@ var (
 )
 
 const (
-	maxName = 128     // characters; MCP's recommendation
-	maxText = 1 << 16 // bytes of a description
+	maxName     = 128     // characters; MCP's recommendation
+	maxText     = 1 << 16 // bytes of a description
+	maxMounted  = 4096    // tools of one source
+	maxCompiled = 8192    // schemas that are remembered; those in use stay with their tools
 )
 
 func checkLocalName(name string) error {

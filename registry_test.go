@@ -38,6 +38,10 @@ func TestRegisterIsAllOrNothing(t *testing.T) {
 	if got := r.Names(); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("after a refused batch: %q", got)
 	}
+	if err := r.Register(echo("b")); err != nil {
+		t.Errorf("a tool of a refused batch is left: %v", err)
+	}
+	r = registry(t, echo("a"))
 	if err := r.Register(echo("c"), echo("c")); err == nil {
 		t.Error("one name twice in a batch is accepted")
 	}
@@ -70,7 +74,10 @@ func TestRegisterRefuses(t *testing.T) {
 		{spec(Spec{Name: "a", InputSchema: json.RawMessage(`{"$ref":"http://localhost/x"}`)}), "inputSchema"},
 		{spec(Spec{Name: "a", OutputSchema: json.RawMessage(`{"type":1}`)}), "outputSchema"},
 		{spec(Spec{Name: "a", Description: "x\xff"}), "UTF-8"},
+		{spec(Spec{Name: "a", Description: strings.Repeat("x", 1<<16+1)}), "65536"},
+		{spec(Spec{Name: "a", Title: "x\xff"}), "title"},
 		{spec(Spec{Name: "a", TimeoutMS: -1}), "negative"},
+		{spec(Spec{Name: "a", OutputLimit: -1}), "negative"},
 		{spec(Spec{Name: "a", Repair: []string{"guess"}}), "json_string"},
 		{spec(Spec{Name: "mcp__s__x"}), "mounted"},
 	} {
@@ -268,5 +275,114 @@ func TestRegistryConcurrently(t *testing.T) {
 	wg.Wait()
 	if got := r.Catalog().Len(); got != 201 {
 		t.Errorf("%d tools, want 201", got)
+	}
+}
+
+// What a source may do wrong costs its own tools only.
+func TestHostileSources(t *testing.T) {
+	r := registry(t, echo("ok"), echo("a__b"))
+	for prefix, src := range map[string]Source{"a__": &source{}, "nil__": nil} {
+		if err := r.Mount(prefix, src); err == nil {
+			t.Errorf("mount of %q is accepted", prefix)
+		}
+	}
+	s := &source{}
+	if err := r.Mount("mcp__s__", s); err != nil {
+		t.Fatal(err)
+	}
+	noHandler := tool("a", nil)
+	s.set(tool("", says("x")), tool("bad\xff", says("x")), tool(strings.Repeat("a", 121), says("x")), noHandler, tool(strings.Repeat("ü", 120), says("x")))
+	if got, q := r.Names(), r.Quarantined(); len(got) != 3 || len(q) != 4 || !strings.Contains(q[0].Reason, "name") || !strings.Contains(q[1].Reason, "UTF-8") || !strings.Contains(q[2].Reason, "128") || !strings.Contains(q[3].Reason, "handler") {
+		t.Errorf("%d names, quarantined %+v", len(got), q)
+	}
+	many := make([]Tool, 5000)
+	for i := range many {
+		many[i] = tool(fmt.Sprint("t", i), says("x"))
+	}
+	s.set(many...)
+	if q := r.Quarantined(); len(r.Names()) != 2+4096 || len(q) != 1 || !strings.Contains(q[0].Reason, "5000") {
+		t.Errorf("%d names, quarantined %+v", len(r.Names()), q)
+	}
+	var broken breaks
+	if err := r.Mount("mcp__p__", &broken); err != nil {
+		t.Fatal(err)
+	}
+	s.set()
+	for range 2 {
+		if q := r.Quarantined(); len(q) != 1 || !strings.Contains(q[0].Reason, "the source failed") || q[0].Source != "mcp__p" || len(r.Names()) != 2 {
+			t.Errorf("names %q, quarantined %+v", r.Names(), q)
+		}
+	}
+	broken.mended = true
+	if got := r.Names(); !slices.Contains(got, "mcp__p__a") || len(r.Quarantined()) != 0 {
+		t.Errorf("mended: names %q, quarantined %+v", got, r.Quarantined())
+	}
+	if r.Unmount("mcp__p__"); slices.Contains(r.Names(), "mcp__p__a") {
+		t.Error("an unmounted tool is still there")
+	}
+	for i := range 9000 { // schemas that change for ever
+		c := tool("c", says("x"))
+		c.InputSchema = fmt.Appendf(nil, `{"type":"object","title":"%d"}`, i)
+		s.set(c)
+		r.Catalog()
+	}
+	if n := len(r.compiled); n > 8192 {
+		t.Errorf("%d schemas are remembered", n)
+	}
+}
+
+// breaks is a source that panics until it is mended.
+type breaks struct{ mended bool }
+
+func (b *breaks) Tools() ([]Tool, uint64) {
+	if !b.mended {
+		panic("connection lost")
+	}
+	return []Tool{echo("a")}, 0
+}
+
+// A tool without a schema takes nothing; where a tool comes from is not its own
+// to say.
+func TestRegisterFillsIn(t *testing.T) {
+	bare := tool("t", says("ran"))
+	bare.InputSchema, bare.Source = nil, "mcp__s"
+	r := registry(t, bare)
+	for args, code := range map[string]Code{``: "", `{}`: "", `{"x":1}`: InvalidArguments, `[]`: InvalidArguments} {
+		d := Dispatcher{Policy: AllowAll}
+		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t", Arguments: json.RawMessage(args)}))[0]; got.Code != code {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	if got, _ := r.Get("t"); got.Source != "" {
+		t.Errorf("a local tool says that it comes from %q", got.Source)
+	}
+	if v, err := r.Validate("t", nil); v != nil || err != nil {
+		t.Errorf("no arguments: %v, %v", v, err)
+	}
+}
+
+func TestCloneIsDeep(t *testing.T) {
+	s := Spec{Repair: []string{"a"}, Labels: map[string]string{"a": "b"}, OutputSchema: json.RawMessage("{}"), Annotations: Annotations{DestructiveHint: new(true), OpenWorldHint: new(true)}}
+	want, _ := json.Marshal(s)
+	c := s.Clone()
+	c.Repair[0], c.Labels["a"], c.OutputSchema[0] = "x", "x", 'x'
+	*c.Annotations.DestructiveHint, *c.Annotations.OpenWorldHint = false, false
+	if got, _ := json.Marshal(s); string(got) != string(want) {
+		t.Errorf("the original became %s", got)
+	}
+	if (Annotations{ReadOnlyHint: true}).Destructive() || !(Annotations{}).Destructive() {
+		t.Error("what changes nothing destroys nothing; what says nothing may")
+	}
+	cat := registry(t, echo("t")).Catalog()
+	cat.Only(func(s Spec) bool { s.InputSchema[0] = 'x'; return true })
+	if got := cat.Specs()[0].InputSchema; got[0] != '{' {
+		t.Errorf("the schema became %s", got)
+	}
+	var many Registry
+	for i := range 6 {
+		many.Register(echo(fmt.Sprint("read_file", i)))
+	}
+	if _, err := many.Get("read_file"); strings.Count(err.Error(), "read_file") != 4 { // the name, and three
+		t.Errorf("%v", err)
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/callgate/callgate/internal/plaintext"
 	"github.com/callgate/callgate/schema"
@@ -41,6 +44,9 @@ func (x *Execution) settle(a *attempt, r Result, err error, late bool) Outcome {
 	}
 	if e == nil {
 		e = x.checkOutput(&r)
+	}
+	if e != nil && len(r.Structured) > 0 && schema.Strict(r.Structured) != nil {
+		r.Structured = nil // a success was checked
 	}
 	x.clean(a, &r, e != nil)
 	if len(x.notes) > 0 {
@@ -84,7 +90,11 @@ func (x *Execution) describe(e *Error, ended Code) {
 	}
 }
 
-const maxMessage = 10_000 // characters of a failure's message
+const (
+	maxMessage = 10_000 // characters of a failure's message, and of a note
+	maxLabel   = 4096   // bytes of a resource's name or URI
+	markRoom   = 100    // characters at most of the line that plaintext.Cut leaves
+)
 
 // stateOf returns what is known about the effect of a call that failed with e.
 func stateOf(e *Error) State {
@@ -128,13 +138,17 @@ func (x *Execution) clean(ctx context.Context, r *Result, failed bool) {
 	}
 	content, copied := r.Content, false
 	var removed plaintext.Cleaned
-	total, texts := 0, 0
+	total := 0
 	for i := range content {
 		if content[i].Type == "" {
 			content, copied = own(content, copied)
 			content[i].Type = "text"
 		}
-		if content[i].Type != "text" {
+		if c := content[i].labeled(open); c.Type != "text" {
+			if c.Type != content[i].Type || c.Name != content[i].Name || c.URI != content[i].URI || c.MIMEType != content[i].MIMEType {
+				content, copied = own(content, copied)
+				content[i] = c
+			}
 			continue
 		}
 		text, c := plaintext.Clean(content[i].Text, open)
@@ -148,22 +162,47 @@ func (x *Execution) clean(ctx context.Context, r *Result, failed bool) {
 			content, copied = own(content, copied)
 			content[i].Text = text
 		}
-		total += len(text)
-		texts++
+		total += len(text) + 1 // and the line end between two pieces
 	}
 	if len(content) == 0 && !failed {
 		content = []Content{{Type: "text", Text: noOutput}}
 	}
 	r.Content = content
+	for i, n := range r.Notes {
+		n, _ = plaintext.Clean(n, open)
+		if short, cut := plaintext.Cut(n, maxMessage); cut && len(n) > maxMessage+markRoom {
+			n = short
+		}
+		if n != r.Notes[i] {
+			r.Notes = slices.Clone(r.Notes)
+			r.Notes[i] = n
+		}
+	}
 	if s := removed.String(); s != "" {
 		r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], "Note: "+s+" from the output.")
 	}
 	if total > x.outputLimit() {
 		x.cap(ctx, r)
 	}
-	if open && texts > 0 && r.Fence == "" {
+	if open && len(r.Content) > 0 && r.Fence == "" {
 		r.Fence = rand.Text()[:16]
 	}
+}
+
+// labeled returns c with what describes content that is no text made fit for one
+// line: the names of a stranger's resource are a stranger's words.
+func (c Content) labeled(open bool) Content {
+	if c.Type == "text" {
+		return c
+	}
+	for _, s := range []*string{&c.Type, &c.Name, &c.URI, &c.MIMEType} {
+		if len(*s) > maxLabel {
+			*s = strings.ToValidUTF8((*s)[:maxLabel], "") + "…"
+		}
+		*s, _ = plaintext.Clean(*s, open)
+		*s = strings.Join(strings.FieldsFunc(*s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	}
+	return c
 }
 
 func own(content []Content, copied bool) ([]Content, bool) {
@@ -188,7 +227,7 @@ func (x *Execution) outputLimit() int {
 func (x *Execution) cap(ctx context.Context, r *Result) {
 	text := Result{Content: texts(r.Content)}.ContentText()
 	short, cut := plaintext.Cut(text, x.outputLimit())
-	if !cut {
+	if !cut || r.Truncated && utf8.RuneCountInString(text) <= x.outputLimit()+markRoom { // cut before
 		return
 	}
 	content := []Content{{Type: "text", Text: short}}
@@ -205,8 +244,8 @@ func (x *Execution) cap(ctx context.Context, r *Result) {
 	case x.gate.Spill == nil:
 		note += " The rest is not kept: ask for less."
 	default:
-		ref, err := x.gate.Spill(context.WithoutCancel(ctx), x.Call.Identity, text)
-		if err != nil {
+		ref, err := x.spill(context.WithoutCancel(ctx), text)
+		if err != nil || ref == "" {
 			note += " The rest could not be kept: ask for less."
 			break
 		}
@@ -214,6 +253,17 @@ func (x *Execution) cap(ctx context.Context, r *Result) {
 		note += " The whole is kept: read_file with path " + ref + " pages it."
 	}
 	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], note)
+}
+
+// spill contains a panic of Spill: the call has run, and its result is not to be
+// lost over where to keep the rest of it.
+func (x *Execution) spill(ctx context.Context, text string) (ref string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			ref, err = "", panicked(p)
+		}
+	}()
+	return x.gate.Spill(ctx, x.Call.Identity, text)
 }
 
 func texts(content []Content) []Content {
@@ -235,8 +285,12 @@ func (d *Dispatcher) complete(x *Execution, out Outcome) Result {
 		r.Message = or(r.Code.Info().Advice, "it failed without saying why")
 	}
 	if r.State == "" {
-		r = Result{CallID: r.CallID, Tool: r.Tool, Code: OutcomeUnknown, State: Unknown,
+		r = Result{CallID: r.CallID, Tool: r.Tool, Code: OutcomeUnknown, State: Unknown, Attempts: x.Attempts(),
 			Message: "the executor did not say what became of the call; " + OutcomeUnknown.Info().Advice}
+	}
+	r.Message, _ = plaintext.Clean(r.Message, true)
+	if len(r.Structured) > 0 && schema.Strict(r.Structured) != nil {
+		r.Structured = nil
 	}
 	x.clean(context.Background(), &r, r.Code != "")
 	return r

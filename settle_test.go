@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +84,9 @@ func TestOutputLimit(t *testing.T) {
 			t.Errorf("limit %d: exactly the limit is cut", limit)
 		}
 	}
-	d := Dispatcher{Spill: func(context.Context, Identity, string) (string, error) { return "", errors.New("disk full") }}
+	d := Dispatcher{Spill: func(context.Context, Identity, string) (string, error) {
+		return "artifact:half", errors.New("disk full")
+	}}
 	if got := one(t, &d, tool("t", says(lines)), ""); got.Code != "" || got.Artifact != "" || !strings.Contains(got.Notes[0], "could not be kept") {
 		t.Errorf("with a full disk: %q %q", got.Code, got.Notes)
 	}
@@ -174,5 +177,84 @@ func TestResultJSON(t *testing.T) {
 	again, _ := json.Marshal(got)
 	if first, _ := json.Marshal(want); !slices.Equal(first, again) || string(got.Structured) != `{"id":9007199254740993}` {
 		t.Errorf("read back: %s", again)
+	}
+}
+
+// Whatever a handler returns, its result can be written, is clean, and does not
+// pretend.
+func TestResultsAreFit(t *testing.T) {
+	spare := append(make([]string, 0, 8), "n")
+	for _, tt := range []struct {
+		name string
+		r    Result
+		err  error
+		ok   func(Result) bool
+	}{
+		{"an empty text", Text(""), nil, func(r Result) bool { return r.Content[0].Text == "(no output)" }},
+		{"a success with a message", Result{Message: "m", State: NotStarted}, nil, func(r Result) bool { return r.Message == "" && r.State == Done }},
+		{"structured output that is not JSON", Result{Structured: json.RawMessage("{")}, nil, func(r Result) bool { return r.Code == ExecutionError && r.Structured == nil }},
+		{"and beside a failure", Result{Structured: json.RawMessage("{\"a\":\"\xff\"}")}, errors.New("failed"), func(r Result) bool { return r.Code == ExecutionError && r.Structured == nil }},
+		{"structured output beside a failure", Result{Structured: json.RawMessage(`{"a":1}`)}, errors.New("failed"), func(r Result) bool { return string(r.Structured) == `{"a":1}` }},
+		{"dirty notes", Result{Notes: []string{"a\x1b[2J\xff", "b"}}, nil, func(r Result) bool { return slices.Equal(r.Notes, []string{"a\ufffd", "b"}) }},
+		{"a note without end", Result{Notes: []string{strings.Repeat("n", 1<<20)}}, nil, func(r Result) bool { return len(r.Notes[0]) < 11_000 }},
+		{"notes of the handler's own", Result{Notes: spare, Content: []Content{{Text: "\x00"}}}, nil, func(r Result) bool { return len(r.Notes) == 2 && spare[:2][1] == "" }},
+		{"a resource with a hostile name", Result{Content: []Content{{Type: "resource_link", Name: "a]\nIgnore\x1b[2J", URI: "x\xff", MIMEType: "\x00"}}}, nil,
+			func(r Result) bool { return r.Content[0].Name == "a] Ignore" && r.Content[0].URI == "x\ufffd" }},
+		{"a resource whose name has no end", Result{Content: []Content{{Type: "resource_link", Name: strings.Repeat("ü", 1<<20)}}}, nil, func(r Result) bool { return len(r.Content[0].Name) < 5000 }},
+		{"a type that is none", Result{Content: []Content{{Type: "x\x1b[2J"}}}, nil, func(r Result) bool { return r.Content[0].Type == "x" }},
+		{"line ends without lines", Result{Content: append([]Content{{Text: "a"}}, make([]Content, 200_000)...)}, nil, func(r Result) bool { return r.Truncated && len(r.ContentText()) < 60_000 }},
+	} {
+		got := one(t, new(Dispatcher), tool("t", returns(tt.r, tt.err)), "")
+		if !tt.ok(got) {
+			t.Errorf("%s: %.300q", tt.name, fmt.Sprintf("%+v", got))
+		}
+		if b, err := json.Marshal(got); err != nil || !utf8.Valid(b) {
+			t.Errorf("%s: it cannot be written: %v", tt.name, err)
+		}
+	}
+	given := []string{"a\x00"}
+	if one(t, new(Dispatcher), tool("t", returns(Result{Notes: given}, nil)), ""); given[0] != "a\x00" {
+		t.Error("the handler's notes were written to")
+	}
+	b, _ := json.Marshal(Result{})
+	for _, f := range []string{`"violations":[]`, `"notes":[]`, `"content":[]`} {
+		if !strings.Contains(string(b), f) {
+			t.Errorf("no %s in %s", f, b)
+		}
+	}
+	if got := (Result{}).ModelText(); got != "(no output)" {
+		t.Errorf("an empty result reads %q", got)
+	}
+	open := tool("t", returns(Result{Content: []Content{{Type: "resource_link", Name: "now do y"}}}, nil))
+	open.Annotations.OpenWorldHint = nil
+	if got := one(t, new(Dispatcher), open, ""); got.Fence == "" {
+		t.Errorf("the names of a stranger's resources are not fenced: %s", got)
+	}
+}
+
+// Where the rest of an output is kept is no reason to lose it, nor the process;
+// and what was cut is not cut again on its way through an executor.
+func TestSpillThatFails(t *testing.T) {
+	long := strings.Repeat("line\n", 20_000)
+	for name, spill := range map[string]func() string{"panics": func() string { panic("p") }, "keeps nothing": func() string { return "" }} {
+		d := Dispatcher{Spill: func(context.Context, Identity, string) (string, error) { return spill(), nil }}
+		if got := one(t, &d, tool("t", says(long)), ""); got.Code != "" || !got.Truncated || got.Artifact != "" || !strings.Contains(got.Notes[0], "could not be kept") {
+			t.Errorf("a Spill that %s: %q, notes %q", name, got.Code, got.Notes)
+		}
+	}
+	var times int
+	d := Dispatcher{Executor: new(Local), Spill: func(context.Context, Identity, string) (string, error) { times++; return "artifact:x", nil }}
+	if got := one(t, &d, tool("t", says(long)), ""); times != 1 || len(got.Notes) != 1 || strings.Count(got.ContentText(), "left out") != 1 {
+		t.Errorf("kept %d times, notes %q", times, got.Notes)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	d = Dispatcher{Policy: AllowAll, Spill: func(ctx context.Context, _ Identity, _ string) (string, error) { return "artifact:x", ctx.Err() }}
+	r := registry(t, tool("t", func(ctx context.Context, _ Call) (Result, error) {
+		cancel()
+		<-ctx.Done()
+		return Text(long), ctx.Err()
+	}))
+	if got := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "t"}))[0]; got.Artifact == "" || !strings.Contains(got.Message, "stopped while this call ran") {
+		t.Errorf("the output of a call that was stopped: %q, notes %q", got.Message, got.Notes)
 	}
 }

@@ -92,8 +92,11 @@ const (
 // String returns once, idempotent or read-only.
 func (e Effect) String() string { return [...]string{"once", "idempotent", "read-only"}[e] }
 
-// Timeout returns the time limit of a call, 0 if the spec has none.
-func (s *Spec) Timeout() time.Duration { return time.Duration(s.TimeoutMS) * time.Millisecond }
+// Timeout returns the time limit of a call, 0 if the spec has none, and ten years
+// if it has more than that.
+func (s *Spec) Timeout() time.Duration {
+	return time.Duration(min(s.TimeoutMS, longest.Milliseconds())) * time.Millisecond
+}
 
 // Clone returns a deep copy.
 func (s *Spec) Clone() Spec {

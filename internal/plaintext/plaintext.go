@@ -48,6 +48,7 @@ func Clean(s string, hidden bool) (string, Cleaned) {
 	b.Grow(len(s))
 	flag := false  // within the tags of a flag emoji
 	selectors := 0 // variation selectors in a row
+	unclosed := 0  // no control string that starts before here is closed
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
@@ -58,7 +59,11 @@ func Clean(s string, hidden bool) (string, Cleaned) {
 		}
 		if r == 0x1b || r == 0x9b {
 			c.Control++
-			i += escape(s[i:], n)
+			if n, end := escape(s[i:], n, i < unclosed); end > 0 {
+				i, unclosed = i+n, i+end
+			} else {
+				i += n
+			}
 			continue
 		}
 		if isControl(r) {
@@ -73,7 +78,7 @@ func Clean(s string, hidden bool) (string, Cleaned) {
 				drop = !flag
 				flag = flag && r != 0xe007f
 			case r == 0x1f3f4: // the flag whose tags name a region
-				flag = isFlag(s[i+n:])
+				flag, selectors = isFlag(s[i+n:]), 0
 			case r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef:
 				selectors++
 				drop = selectors > 1
@@ -132,31 +137,35 @@ func isFlag(s string) bool {
 }
 
 // escape returns the length of the escape sequence (ECMA-48) at the start of s,
-// whose introducer has n bytes.
-func escape(s string, n int) int {
+// whose introducer has n bytes. If it introduces a control string that is not
+// closed on its line, unclosed is how far was looked: no other one that starts
+// before is closed either, which known tells the next call, so that a text of
+// nothing but introducers is not read once for each.
+func escape(s string, n int, known bool) (length, unclosed int) {
 	i := n
 	csi := s[0] != 0x1b
 	if !csi {
 		if i >= len(s) {
-			return i
+			return i, 0
 		}
 		switch c := s[i]; {
 		case c == '[':
 			csi = true
 			i++
 		case c == ']' || c == 'P' || c == '^' || c == '_' || c == 'X': // a string, up to ST or BEL
-			for j := i + 1; j < len(s); j++ {
+			if known {
+				return i + 1, 0
+			}
+			j := i + 1
+			for ; j < len(s) && s[j] != '\n'; j++ {
 				if s[j] == 0x07 {
-					return j + 1
+					return j + 1, 0
 				}
 				if s[j] == 0x1b && j+1 < len(s) && s[j+1] == '\\' {
-					return j + 2
-				}
-				if s[j] == '\n' { // never closed: only the introducer goes
-					break
+					return j + 2, 0
 				}
 			}
-			return i + 1
+			return i + 1, j // never closed: only the introducer goes
 		case c >= 0x20 && c < 0x30: // intermediate bytes, then a final one
 			for i < len(s) && s[i] >= 0x20 && s[i] < 0x30 {
 				i++
@@ -164,11 +173,11 @@ func escape(s string, n int) int {
 			if i < len(s) && s[i] >= 0x30 && s[i] < 0x7f {
 				i++
 			}
-			return i
+			return i, 0
 		case c >= 0x30 && c < 0x7f:
-			return i + 1
+			return i + 1, 0
 		default:
-			return i
+			return i, 0
 		}
 	}
 	for i < len(s) && s[i] >= 0x20 && s[i] < 0x40 {
@@ -177,7 +186,7 @@ func escape(s string, n int) int {
 	if i < len(s) && s[i] >= 0x40 && s[i] < 0x7f {
 		i++
 	}
-	return i
+	return i, 0
 }
 
 // Cut shortens s to at most limit characters, with the first fifth and the end
