@@ -227,7 +227,7 @@ func TestWrite(t *testing.T) {
 	}
 	w.has("new/deep/f.txt", "a\nb\n")
 	w.fails(w.call("write_file", "path", "new", "content", "x"), callgate.ExecutionError, "directory")
-	w.fails(w.call("write_file", "path", "../x", "content", "x"), callgate.ExecutionError, "climbs out")
+	w.fails(w.call("write_file", "path", "../x", "content", "x"), callgate.ExecutionError, "outside the workspace")
 	w.fails(w.call("write_file", "path", "artifact:12", "content", "x"), callgate.ExecutionError, "kept output")
 	if err := os.Remove(w.path("new/deep/f.txt")); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestGrepRefuses(t *testing.T) {
 		w.fails(w.call("grep", "pattern", pattern), callgate.ExecutionError, "not an RE2 expression", says)
 	}
 	w.fails(w.call("grep", "pattern", "x", "path", "scr"), callgate.ExecutionError, "no such file")
-	w.fails(w.call("grep", "pattern", "x", "path", "../y"), callgate.ExecutionError, "climbs out")
+	w.fails(w.call("grep", "pattern", "x", "path", "../y"), callgate.ExecutionError, "outside the workspace")
 	w.fails(w.call("grep", "pattern", "x", "glob", "../*"), callgate.ExecutionError, "may not contain")
 	w.fails(w.call("grep", "pattern", "x", "mode", "list"), callgate.InvalidArguments, "/mode")
 }
