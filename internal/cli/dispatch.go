@@ -29,7 +29,8 @@ message, run its calls through the gate, and print the message to send back: for
 anthropic one user message of tool_result blocks, for openai the list of tool
 messages, for callgate {"results":[...]} with every field. A callgate turn is
 {"calls":[{"id","name","arguments"}]} with arguments as an object, or as the
-string that a provider sent.
+string that a provider sent, and "cut":true if the turn hit its output limit: of
+a turn that was cut off, in any format, no call runs.
 
 Reads in the workspace are allowed; every other tool needs --allow. A call that
 fails is a result like any other, and the exit code is 0. A turn that cannot be

@@ -206,14 +206,22 @@ func items(array []byte, yield func(jsontext.Value)) {
 // native is the format of programs that have no provider's:
 // {"calls":[{"id","name","arguments"}]}, answered by {"results":[…]} with every
 // field of [callgate.Result]. Arguments are an object, or a string that holds its
-// text as some providers send it.
+// text as some providers send it. "cut": true says that the provider ended the
+// turn at its output limit: then no call runs.
 type native struct{}
 
 func (native) Decode(turn []byte) (r llm.Response, err error) {
 	r.Message.Role = llm.Assistant
-	top, err := strictObject("the turn", turn, "calls")
+	top, err := strictObject("the turn", turn, "calls", "cut")
 	if err != nil {
 		return r, err
+	}
+	switch string(top["cut"]) {
+	case "", "false":
+	case "true":
+		r.Cut = true
+	default:
+		return r, &unreadable{`"cut" of the turn is neither true nor false`}
 	}
 	list, ok := top["calls"]
 	if !ok || list.Kind() != '[' {
