@@ -1,0 +1,227 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/schema"
+)
+
+// A File is one callgate.yaml. The zero File says nothing.
+type File struct {
+	Commands []Command `json:"commands,omitzero" description:"Tools that are programs: they get their arguments as JSON on standard input."`
+	Env      Env       `json:"env,omitzero" description:"What programs that callgate starts see of the environment."`
+
+	path string
+	doc  *document
+}
+
+// A Command is a tool that is a program. The program gets the arguments, which
+// satisfy InputSchema, as one JSON object on standard input. What it prints is the
+// result; a non-zero exit code is a failure with the end of what it printed on
+// standard error.
+type Command struct {
+	Name         string               `json:"name" description:"Name of the tool: lower-case words, with dots between segments." pattern:"^[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)*$" maxLength:"128"`
+	Title        string               `json:"title,omitempty" description:"Name for people."`
+	Description  string               `json:"description" description:"What the tool does, for the model; the first line stands in lists." minLength:"1"`
+	InputSchema  jsontext.Value       `json:"inputSchema" description:"JSON Schema of the arguments."`
+	OutputSchema jsontext.Value       `json:"outputSchema,omitzero" description:"JSON Schema of what the program prints; it must print JSON then."`
+	Command      []string             `json:"command" description:"The program and its fixed arguments. One that starts with ./ or ../ lies beside this file." minItems:"1"`
+	Timeout      string               `json:"timeout,omitempty" description:"Time limit of a call, such as 10s or 2m. 2m if absent." pattern:"^[0-9]{1,6}(ms|s|m|h)$"`
+	Annotations  callgate.Annotations `json:"annotations,omitzero" description:"What a call may do. Without it: anything."`
+	Access       []Access             `json:"access,omitempty" description:"What a call touches, so that calls that touch different things may run at once."`
+	OutputLimit  int64                `json:"outputLimit,omitempty" description:"Most characters of text that the model is shown. 50000 if absent." minimum:"1" maximum:"10000000"`
+	Repair       []string             `json:"repair,omitempty" description:"Slips of a model's arguments that may be repaired."`
+	Labels       map[string]string    `json:"labels,omitempty" description:"For audit."`
+	Env          Env                  `json:"env,omitzero" description:"More of the environment, for this program alone."`
+}
+
+// An Access is one thing that a call of a command touches. In Key, each JSON
+// Pointer in braces stands for the argument at it: file:{/path}.
+type Access struct {
+	Key   string `json:"key" description:"What is touched, as scheme:path; {/pointer} stands for an argument." minLength:"1"`
+	Write bool   `json:"write,omitempty" description:"It is changed, not only read."`
+}
+
+// Env opens the environment of programs, which otherwise see only a fixed list
+// of harmless variables.
+type Env struct {
+	Pass []string          `json:"pass,omitempty" description:"Variables to pass on as they are."`
+	Set  map[string]string `json:"set,omitempty" description:"Variables to set."`
+	Home string            `json:"home,omitempty" description:"What HOME is: workspace, or private for a directory of its own that is removed afterwards. workspace if absent." enum:"workspace,private"`
+}
+
+// Path returns the name of the file, "" if it was not read from one.
+func (f *File) Path() string { return f.path }
+
+// Dir returns the directory that relative programs are looked for in.
+func (f *File) Dir() string {
+	if f.path == "" {
+		return "."
+	}
+	return filepath.Dir(f.path)
+}
+
+// Where returns the line on which the value at a JSON Pointer stands, as
+// file:line, for messages about it.
+func (f *File) Where(at string) string {
+	if f.doc == nil {
+		return f.path
+	}
+	return fmt.Sprintf("%s:%d", f.path, f.doc.where(jsontext.Pointer(at)).line)
+}
+
+// An Error is a fault of a configuration file.
+type Error struct {
+	File         string
+	Line, Column int    // from 1; 0 if unknown
+	Path         string // JSON Pointer of what is wrong
+	Message      string // what is wrong and what to do
+}
+
+// Error returns file:line:column: message.
+func (e *Error) Error() string {
+	s := e.File
+	if e.Line > 0 {
+		s += fmt.Sprintf(":%d:%d", e.Line, e.Column)
+	}
+	if s != "" {
+		s += ": "
+	}
+	return s + e.Message
+}
+
+// Load reads a file. The error of a file that does not exist satisfies
+// errors.Is(err, fs.ErrNotExist); that of a file with faults is an *Error, or
+// several of them joined, in the order of their lines.
+func Load(path string) (*File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Parse is Load for a file that was read already; path is its name in messages.
+func Parse(path string, data []byte) (*File, error) {
+	doc, err := read(data)
+	if err != nil {
+		if e, ok := errors.AsType[*Error](err); ok {
+			e.File = path
+		}
+		return nil, err
+	}
+	f := &File{path: path, doc: doc}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	var into File
+	if err := schema.Bind(doc.json, &into); err != nil { // cannot be: the schema was inferred from the type
+		return nil, &Error{File: path, Message: err.Error()}
+	}
+	into.path, into.doc = f.path, f.doc
+	if err := into.consistent(); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// fault returns an *Error about the value at a JSON Pointer.
+func (f *File) fault(at, format string, args ...any) *Error {
+	p := f.doc.where(jsontext.Pointer(at))
+	return &Error{File: f.path, Line: p.line, Column: p.column, Path: at, Message: fmt.Sprintf(format, args...)}
+}
+
+// check holds the file against the schema.
+func (f *File) check() error {
+	violations, err := compiled().Validate(f.doc.json)
+	if s, ok := errors.AsType[*schema.SyntaxError](err); ok {
+		return f.fault(s.Path, "%s", s.Message)
+	}
+	if err != nil {
+		return &Error{File: f.path, Message: err.Error()}
+	}
+	var faults []*Error
+	for _, v := range violations {
+		faults = append(faults, f.fault(v.Path, "%s", v.String()))
+	}
+	return join(faults)
+}
+
+func join(faults []*Error) error {
+	slices.SortStableFunc(faults, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	errs := make([]error, len(faults))
+	for i, e := range faults {
+		errs[i] = e
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// Schema returns the JSON Schema of the file, for editors and for people.
+func Schema() []byte { return slices.Clone(raw()) }
+
+var raw = sync.OnceValue(func() []byte {
+	b, err := schema.For[File]()
+	if err != nil {
+		panic(err) // a test would have seen it
+	}
+	return b
+})
+
+var compiled = sync.OnceValue(func() *schema.Schema {
+	s, err := schema.Compile(raw())
+	if err != nil {
+		panic(err)
+	}
+	return s
+})
+
+// User returns the name of the user's own file: callgate/callgate.yaml in
+// $XDG_CONFIG_HOME, or in the system's place for configuration.
+func User() (string, error) {
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		var err error
+		if dir, err = os.UserConfigDir(); err != nil {
+			return "", fmt.Errorf("no directory for configuration: %w; set XDG_CONFIG_HOME or HOME", err)
+		}
+	}
+	return filepath.Join(dir, "callgate", "callgate.yaml"), nil
+}
+
+// Project returns the name of a workspace's file.
+func Project(workspace string) string { return filepath.Join(workspace, "callgate.yaml") }
+
+// Example is a file that says nothing yet and shows what can be said.
+var Example = strings.TrimLeft(`
+# callgate.yaml: see callgate config schema for all that can stand here.
+
+# Tools that are programs. They get their arguments, checked against inputSchema,
+# as one JSON object on standard input; what they print is the result.
+commands: []
+#  - name: weather.lookup
+#    description: Look up the weather of a city.
+#    inputSchema: {type: object, properties: {city: {type: string}}, required: [city], additionalProperties: false}
+#    command: [./weather.sh]
+#    timeout: 10s
+#    annotations: {readOnlyHint: true}
+
+# Programs see PATH, LANG, LC_*, TZ and a few more, and none of your keys.
+env:
+  pass: []
+  set: {}
+`, "\n")

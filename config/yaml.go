@@ -1,0 +1,199 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A position is where something stands in a file, from 1.
+type position struct{ line, column int }
+
+// A document is a YAML file as JSON, with the place where each value, or the key
+// before it, stands.
+type document struct {
+	json []byte
+	at   map[jsontext.Pointer]position
+}
+
+// maxBytes bounds a configuration file.
+const maxBytes = 1 << 20
+
+// read turns YAML into JSON. The error is an *Error with its position.
+func read(data []byte) (*document, error) {
+	if len(data) > maxBytes {
+		return nil, &Error{Message: fmt.Sprintf("the file has %d bytes; the limit is %d", len(data), maxBytes)}
+	}
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, syntaxError(err)
+	}
+	d := &document{at: map[jsontext.Pointer]position{}}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if body != nil {
+			return nil, wrong(doc.Body.GetToken(), "a second document begins here; a configuration is one document")
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		d.json = []byte("{}")
+		return d, nil
+	}
+	if err := d.value(body, "", 0); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func syntaxError(err error) error {
+	e := &Error{Message: "it is not YAML: " + err.Error()}
+	var y yaml.Error
+	if errors.As(err, &y) {
+		e.Message = "it is not YAML: " + y.GetMessage()
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line, e.Column = t.Position.Line, t.Position.Column
+		}
+	}
+	return e
+}
+
+func wrong(t *token.Token, format string, args ...any) error {
+	e := &Error{Message: fmt.Sprintf(format, args...)}
+	if t != nil && t.Position != nil {
+		e.Line, e.Column = t.Position.Line, t.Position.Column
+	}
+	return e
+}
+
+func (d *document) mark(at jsontext.Pointer, t *token.Token) {
+	if _, ok := d.at[at]; !ok && t != nil && t.Position != nil {
+		d.at[at] = position{t.Position.Line, t.Position.Column}
+	}
+}
+
+// value appends the JSON of n, which stands at the given place.
+func (d *document) value(n ast.Node, at jsontext.Pointer, depth int) error {
+	if depth > 64 {
+		return wrong(n.GetToken(), "it is nested more than 64 levels deep")
+	}
+	d.mark(at, n.GetToken())
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return d.mapping(n.Values, at, depth)
+	case *ast.MappingValueNode:
+		return d.mapping([]*ast.MappingValueNode{n}, at, depth)
+	case *ast.SequenceNode:
+		d.json = append(d.json, '[')
+		for i, v := range n.Values {
+			if i > 0 {
+				d.json = append(d.json, ',')
+			}
+			if err := d.value(v, at.AppendToken(strconv.Itoa(i)), depth+1); err != nil {
+				return err
+			}
+		}
+		d.json = append(d.json, ']')
+	case *ast.NullNode:
+		d.json = append(d.json, "null"...)
+	case *ast.BoolNode:
+		d.json = strconv.AppendBool(d.json, n.Value)
+	case *ast.StringNode:
+		return d.text(n.Value, n.Token)
+	case *ast.LiteralNode:
+		return d.text(n.Value.Value, n.Start)
+	case *ast.IntegerNode:
+		d.json = append(d.json, number(n.Token.Value, fmt.Sprint(n.Value))...)
+	case *ast.InfinityNode, *ast.NanNode:
+		return wrong(n.GetToken(), "%s is not a number of JSON", n.GetToken().Value)
+	case *ast.FloatNode:
+		d.json = append(d.json, number(n.Token.Value, strconv.FormatFloat(n.Value, 'g', -1, 64))...)
+	case *ast.AnchorNode, *ast.AliasNode:
+		return wrong(n.GetToken(), "anchors and aliases are not accepted: write the value out where it is meant")
+	case *ast.TagNode:
+		return wrong(n.GetToken(), "tags such as !!str are not accepted: put text in quotes")
+	default:
+		return wrong(n.GetToken(), "%s is not accepted here: use mappings, lists, text, numbers, true, false or null", strings.ToLower(n.Type().String()))
+	}
+	return nil
+}
+
+// number returns the text of a number as it was written, if JSON writes it so.
+func number(written, value string) string {
+	if v := jsontext.Value(written); v.IsValid() && v.Kind() == '0' {
+		return written
+	}
+	return value
+}
+
+func (d *document) text(s string, t *token.Token) error {
+	b, err := jsontext.AppendQuote(d.json, s)
+	if err != nil {
+		return wrong(t, "the text is not valid UTF-8")
+	}
+	d.json = b
+	return nil
+}
+
+func (d *document) mapping(values []*ast.MappingValueNode, at jsontext.Pointer, depth int) error {
+	d.json = append(d.json, '{')
+	seen := make(map[string]bool, len(values))
+	for i, v := range values {
+		if i > 0 {
+			d.json = append(d.json, ',')
+		}
+		key, err := keyOf(v.Key)
+		if err != nil {
+			return err
+		}
+		if seen[key] {
+			return wrong(v.Key.GetToken(), "the key %q stands here twice", key)
+		}
+		seen[key] = true
+		if err := d.text(key, v.Key.GetToken()); err != nil {
+			return err
+		}
+		d.json = append(d.json, ':')
+		child := at.AppendToken(key)
+		d.mark(child, v.Key.GetToken())
+		if err := d.value(v.Value, child, depth+1); err != nil {
+			return err
+		}
+	}
+	d.json = append(d.json, '}')
+	return nil
+}
+
+func keyOf(n ast.MapKeyNode) (string, error) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.MergeKeyNode:
+		return "", wrong(n.Token, "merge keys (<<) are not accepted: write the keys out where they are meant")
+	}
+	return "", wrong(n.GetToken(), "a key is text: put %q in quotes", n.GetToken().Value)
+}
+
+// where returns the position of the value at a JSON Pointer, or of the nearest
+// thing around it.
+func (d *document) where(at jsontext.Pointer) position {
+	for {
+		if p, ok := d.at[at]; ok {
+			return p
+		}
+		if at == "" {
+			return position{1, 1}
+		}
+		at = at.Parent()
+	}
+}
