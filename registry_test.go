@@ -317,6 +317,10 @@ func TestHostileSources(t *testing.T) {
 	if got := r.Names(); !slices.Contains(got, "mcp__p__a") || len(r.Quarantined()) != 0 {
 		t.Errorf("mended: names %q, quarantined %+v", got, r.Quarantined())
 	}
+	if broken.mended = false; slices.Contains(r.Names(), "mcp__p__a") {
+		t.Error("a source that failed since is still offered")
+	}
+	broken.mended = true
 	if r.Unmount("mcp__p__"); slices.Contains(r.Names(), "mcp__p__a") {
 		t.Error("an unmounted tool is still there")
 	}
