@@ -282,3 +282,19 @@ func TestAskDoesNotWaitForRuns(t *testing.T) {
 		d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "runs"}, Call{Name: "asks"}))
 	})
 }
+
+// A policy that decides when its caller is gone decided nothing, and what it does
+// to the list of what the call touches stays with it.
+func TestPolicyAfterTheEnd(t *testing.T) {
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		got, _ := decided(t, ctx, &Dispatcher{Policy: func(_ context.Context, req Request) (Decision, error) {
+			req.Access[0] = Access{}
+			cancel()
+			return Decision{}, nil
+		}})
+		if got.Code != Canceled || !writesAll[0].Write {
+			t.Fatalf("%s, undeclared access %v", got, writesAll)
+		}
+	}
+}

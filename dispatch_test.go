@@ -581,3 +581,26 @@ func TestObserverThatExits(t *testing.T) {
 		}
 	})
 }
+
+// A panic in the loop over a Stream stops what still runs.
+func TestStreamPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stopped := make(chan struct{})
+		r := registry(t, readOnly(tool("waits", func(ctx context.Context, _ Call) (Result, error) {
+			<-ctx.Done()
+			close(stopped)
+			return Result{}, ctx.Err()
+		})), slowly("ok", "", false, time.Second, nil))
+		var d Dispatcher
+		start := time.Now()
+		func() {
+			defer func() { recover() }()
+			for range d.Stream(t.Context(), r.Catalog(), Calls(Call{Name: "waits"}, Call{Name: "ok"})) {
+				panic("p")
+			}
+		}()
+		if <-stopped; time.Since(start) != time.Second {
+			t.Errorf("stopped after %v", time.Since(start))
+		}
+	})
+}

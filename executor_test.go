@@ -3,6 +3,7 @@ package callgate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -451,5 +452,51 @@ func TestExecutionDigest(t *testing.T) {
 	a, b := Execution{Call: Call{Name: "t", Arguments: json.RawMessage("11")}}, Execution{Call: Call{Name: "t1", Arguments: json.RawMessage("1")}}
 	if a.Digest() == b.Digest() {
 		t.Error("what belongs to the name and what to the arguments is not told apart")
+	}
+}
+
+// Who follows a call that runs is not judged; a call that was not sent may be
+// sent; one that overstayed and still runs is not run beside itself.
+func TestResubmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			name         string
+			tool         func(n *atomic.Int32) Tool
+			while        time.Duration
+			runs, judged int32
+		}{
+			{"while it runs", counter, 0, 1, 1},
+			{"not sent", func(n *atomic.Int32) Tool {
+				return tool("count", func(context.Context, Call) (Result, error) { n.Add(1); return Result{}, NotSent(errors.New("refused")) })
+			}, 0, 2, 2},
+			{"overstayed", func(n *atomic.Int32) Tool {
+				return idempotent(tool("count", func(context.Context, Call) (Result, error) { n.Add(1); time.Sleep(time.Hour); return Text("x"), nil }))
+			}, 10 * time.Second, 1, 1},
+		} {
+			var runs, judged atomic.Int32
+			r := registry(t, tt.tool(&runs))
+			d := Dispatcher{Timeout: 5 * time.Second, Policy: func(context.Context, Request) (Decision, error) {
+				judged.Add(1)
+				return Decision{Verdict: Allow}, nil
+			}}
+			turn := Turn{Session: "s", Calls: []Call{{Name: "count"}}}
+			go d.Dispatch(t.Context(), r.Catalog(), turn)
+			synctest.Wait()
+			time.Sleep(tt.while)
+			start := time.Now()
+			d.Dispatch(t.Context(), r.Catalog(), turn)
+			if took := time.Since(start); took > time.Second || runs.Load() != tt.runs || judged.Load() != tt.judged {
+				t.Errorf("%s: %d runs, %d verdicts, after %v", tt.name, runs.Load(), judged.Load(), took)
+			}
+			time.Sleep(2 * time.Hour)
+		}
+	})
+}
+
+// A code without words gets those of the table.
+func TestExecutorWithoutWords(t *testing.T) {
+	x := Execution{Spec: new(Spec), gate: new(Dispatcher)}
+	if got := x.gate.complete(&x, Outcome{Result: Result{Code: Unavailable, State: NotStarted}}); got.Message != Unavailable.Info().Advice {
+		t.Errorf("message %q", got.Message)
 	}
 }

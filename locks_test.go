@@ -165,3 +165,16 @@ func TestLocksGrantedAtTheLastMoment(t *testing.T) {
 		}
 	}
 }
+
+// A call that is dispatched by a nested call waits for none of those above it;
+// and what is not in the queue can be released.
+func TestLocksGrandchild(t *testing.T) {
+	var l Locks
+	top := &ticket{access: write("")}
+	child := &ticket{access: read("g:"), parent: top}
+	grandchild := &ticket{access: write("f:a"), parent: child}
+	if !l.try(top) || !l.try(child) || !l.try(grandchild) {
+		t.Error("a call waits for those that wait for it")
+	}
+	l.release(new(ticket))
+}

@@ -218,3 +218,57 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+// The first middleware is outermost.
+func TestMiddlewareOrder(t *testing.T) {
+	var order []string
+	named := func(name string) Middleware {
+		return func(_ *Execution, next Handler) Handler {
+			return func(ctx context.Context, c Call) (Result, error) { order = append(order, name); return next(ctx, c) }
+		}
+	}
+	one(t, &Dispatcher{Middleware: []Middleware{named("a"), named("b")}}, tool("t", says("x")), "")
+	if !slices.Equal(order, []string{"a", "b"}) {
+		t.Errorf("order %q", order)
+	}
+}
+
+// A cancel ends the pause between two attempts; pauses differ; a failure counts
+// whether it is an error or a code.
+func TestRetryPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := registry(t, readOnly(tool("t", returns(Result{Code: Unavailable}, nil))))
+		d := Dispatcher{Middleware: []Middleware{Retry{Attempts: 2, Wait: time.Minute, MaxWait: time.Minute}.Middleware()}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if got := d.Dispatch(ctx, down.Catalog(), Calls(Call{Name: "t"}))[0]; time.Since(start) != time.Second || got.Attempts != 1 {
+			t.Errorf("%d attempts in %v", got.Attempts, time.Since(start))
+		}
+		pauses := map[time.Duration]bool{}
+		for range 10 {
+			start := time.Now()
+			if got := d.Dispatch(t.Context(), down.Catalog(), Calls(Call{Name: "t"}))[0]; got.Attempts != 2 {
+				t.Errorf("%d attempts", got.Attempts)
+			}
+			pauses[time.Since(start)] = true
+		}
+		if len(pauses) < 5 {
+			t.Errorf("ten pauses: %v", pauses)
+		}
+	})
+}
+
+// Local tools have a circuit each, which opens after five failures, be they errors
+// or codes.
+func TestBreakerOfLocalTools(t *testing.T) {
+	runs := 0
+	r := registry(t, tool("down", func(context.Context, Call) (Result, error) { runs++; return Result{Code: Unavailable}, nil }), tool("up", says("x")))
+	d := Dispatcher{Policy: AllowAll, Middleware: []Middleware{new(Breaker).Middleware()}}
+	for range 8 {
+		d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "down"}))
+	}
+	if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "up"}))[0]; runs != 5 || got.Code != "" {
+		t.Errorf("%d runs; the other tool: %s", runs, got)
+	}
+}

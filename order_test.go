@@ -342,3 +342,31 @@ func TestKeysOfAStartedCallStay(t *testing.T) {
 		t.Errorf("keys %v", got)
 	}
 }
+
+// Nor does it take longer where the names are the same.
+func TestCancelWhileAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, slowly("writes", "f:a", true, time.Hour, nil), slowly("reads", "f:a", false, 0, nil))
+		d := Dispatcher{Policy: AllowAll}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		for i := range d.Stream(ctx, r.Catalog(), Calls(Call{Name: "writes"}, Call{Name: "reads"})) {
+			if took := time.Since(start); i == 1 && took != 10*time.Second {
+				t.Errorf("the waiting call was answered after %v", took)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A whole scheme is what it is: no resolver is asked.
+func TestSchemesAreNotResolved(t *testing.T) {
+	d := Dispatcher{Resolve: map[string]func(string) []string{"f:": func(key string) []string { return []string{key + "!"} }}}
+	if got := d.resolveKey("f:"); got != nil {
+		t.Errorf("f: became %q", got)
+	}
+	if got := d.resolveKey("f:a"); len(got) != 1 {
+		t.Errorf("f:a became %q", got)
+	}
+}

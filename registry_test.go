@@ -3,6 +3,7 @@ package callgate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -317,6 +318,13 @@ func TestHostileSources(t *testing.T) {
 	if got := r.Names(); !slices.Contains(got, "mcp__p__a") || len(r.Quarantined()) != 0 {
 		t.Errorf("mended: names %q, quarantined %+v", got, r.Quarantined())
 	}
+	if broken.mended = false; slices.Contains(r.Names(), "mcp__p__a") {
+		t.Error("a source that failed since is still offered")
+	}
+	broken.mended = true
+	if !slices.Contains(r.Names(), "mcp__p__a") {
+		t.Error("a source that recovered is not asked again")
+	}
 	if r.Unmount("mcp__p__"); slices.Contains(r.Names(), "mcp__p__a") {
 		t.Error("an unmounted tool is still there")
 	}
@@ -352,6 +360,30 @@ func TestRegisterFillsIn(t *testing.T) {
 		if got := d.Dispatch(t.Context(), r.Catalog(), Calls(Call{Name: "t", Arguments: json.RawMessage(args)}))[0]; got.Code != code {
 			t.Errorf("%q: %s", args, got)
 		}
+	}
+	null := tool("n", says("ran"))
+	null.InputSchema = json.RawMessage("null")
+	if got := one(t, new(Dispatcher), null, `{"x":1}`); got.Code != InvalidArguments {
+		t.Errorf("a schema that is null: %s", got)
+	}
+	for range registry(t, echo("a"), echo("b")).Catalog().All() {
+		break // and nothing is yielded any more
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Must returns a tool that is none")
+			}
+		}()
+		Must(Tool{}, errors.New("x"))
+	}()
+	for _, name := range []string{strings.Repeat("x", 1<<20), "x" + strings.Repeat("ü", 100)} {
+		if _, err := r.Get(name); len(err.Error()) > 300 || strings.Contains(err.Error(), `\x`) {
+			t.Errorf("%.400v", err)
+		}
+	}
+	if got := asError(errors.New("x")).Error(); got != "execution_error: x" {
+		t.Errorf("the cause is told twice: %q", got)
 	}
 	if got, _ := r.Get("t"); got.Source != "" {
 		t.Errorf("a local tool says that it comes from %q", got.Source)

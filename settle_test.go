@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -256,5 +257,32 @@ func TestSpillThatFails(t *testing.T) {
 	}))
 	if got := d.Dispatch(ctx, r.Catalog(), Calls(Call{Name: "t"}))[0]; got.Artifact == "" || !strings.Contains(got.Message, "stopped while this call ran") {
 		t.Errorf("the output of a call that was stopped: %q, notes %q", got.Message, got.Notes)
+	}
+}
+
+// What the handler says and keeps is heeded, and what it owns is left alone.
+func TestHandlersWord(t *testing.T) {
+	long := strings.Repeat("line\n", 100)
+	content := []Content{{Text: "\x00a"}, {Text: "b"}}
+	one(t, new(Dispatcher), tool("t", returns(Result{Content: content}, nil)), "")
+	if content[0].Text != "\x00a" || content[0].Type != "" || content[1].Type != "" {
+		t.Errorf("the handler's content became %q", content)
+	}
+	if got := one(t, new(Dispatcher), tool("t", returns(Result{Code: Conflict, Message: "changed"}, nil)), ""); got.Code != Conflict || got.Message != "changed" {
+		t.Errorf("a code without an error: %s", got)
+	}
+	if got := one(t, new(Dispatcher), tool("t", returns(Result{}, errors.New("a\x1b[31mb\xff"))), ""); got.Message != "ab\ufffd" {
+		t.Errorf("message %q", got.Message)
+	}
+	if got := one(t, new(Dispatcher), readOnly(tool("t", returns(Result{}, Errorf(Timeout, "slow")))), ""); got.State != Done {
+		t.Errorf("a read may have had an effect: %s", got.State)
+	}
+	d := Dispatcher{OutputLimit: 100, Spill: func(context.Context, Identity, string) (string, error) { return "artifact:gate", nil }}
+	if got := one(t, &d, tool("t", returns(Result{Artifact: "artifact:own", Content: []Content{{Text: long}}}, nil)), ""); !got.Truncated || got.Artifact != "artifact:own" {
+		t.Errorf("truncated %v, artifact %q", got.Truncated, got.Artifact)
+	}
+	nan := Must(Func(Spec{Name: "t"}, func(context.Context, struct{}) (any, error) { return math.NaN(), nil }))
+	if got := one(t, new(Dispatcher), nan, ""); got.Code != ExecutionError || !strings.Contains(got.Message, "cannot be written") {
+		t.Errorf("an output that is no JSON: %s", got)
 	}
 }

@@ -45,7 +45,7 @@ func TestExecutor(t *testing.T, make func(t *testing.T) callgate.Executor) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &bench{T: t, gate: &callgate.Dispatcher{
-				Policy: callgate.AllowAll, Executor: make(t), Grace: 20 * time.Millisecond, Parallel: 64,
+				Policy: callgate.AllowAll, Executor: make(t), Grace: 250 * time.Millisecond, Parallel: 64,
 			}}
 			b.register()
 			c.run(b)
