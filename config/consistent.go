@@ -37,6 +37,9 @@ func (f *File) consistent() error {
 				faults = append(faults, f.fault(fmt.Sprintf("%s/repair/%d", at, j), "%q is not one of %s", kind, strings.Join(schema.RepairKinds(), ", ")))
 			}
 		}
+		if _, err := c.timeout(); err != nil {
+			faults = append(faults, f.fault(at+"/timeout", "%v", err))
+		}
 		if strings.TrimSpace(c.Command[0]) == "" {
 			faults = append(faults, f.fault(at+"/command/0", "the program has no name"))
 		}
