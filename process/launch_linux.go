@@ -1,0 +1,139 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A child is our side of a helper.
+type child struct {
+	helper *os.Process
+	ctl    *os.File
+	ended  chan struct{} // when all has ended; then end is set
+	end    end
+	temp   string
+	pid    int // of the process, which leads its session
+	stops  chan time.Duration
+}
+
+// launch starts the helper, and that the process with the given streams.
+func launch(s spec, files [3]*os.File) (_ *child, err error) {
+	if !armed {
+		return nil, ErrNoMain
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	ctl, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		ctl.Close()
+		return nil, err
+	}
+	defer null.Close()
+	// Nothing that the helper's runtime says may come into the output of the process,
+	// and nothing that is in our environment into its own.
+	helper, err := os.StartProcess("/proc/self/exe", []string{helperName}, &os.ProcAttr{
+		Dir: "/", Env: []string{helperEnv, "GOMAXPROCS=2"},
+		Files: []*os.File{null, null, null, theirs, files[0], files[1], files[2]},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		ctl.Close()
+		return nil, fmt.Errorf("start the helper: %w", err)
+	}
+	c := &child{helper: helper, ctl: ctl, ended: make(chan struct{}), temp: s.Temp, stops: make(chan time.Duration, 2)}
+	theirs.Close()
+	req := request{Dir: []byte(s.Dir), Temp: []byte(s.Temp)}
+	for _, a := range s.Args {
+		req.Args = append(req.Args, []byte(a))
+	}
+	for _, kv := range s.Env {
+		req.Env = append(req.Env, []byte(kv))
+	}
+	reports := json.NewDecoder(ctl)
+	ctl.SetDeadline(time.Now().Add(helperTime))
+	var r report
+	err = json.NewEncoder(ctl).Encode(req)
+	if err == nil {
+		err = reports.Decode(&r)
+	}
+	ctl.SetDeadline(time.Time{})
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the helper does not answer (is process.Main the first line of main?): %w", err)
+	case r.Started == 0 && r.Errno != 0 && r.Failed != "":
+		err = fmt.Errorf("%s: %w", r.Failed, r.Errno)
+	case r.Started == 0 && r.Errno != 0:
+		err = r.Errno
+	case r.Started == 0:
+		err = errors.New(r.Failed)
+	}
+	if err != nil {
+		ctl.Close()
+		helper.Kill()
+		helper.Wait()
+		removeTemp(s.Temp)
+		return nil, err
+	}
+	c.pid = r.Started
+	go c.follow(reports)
+	return c, nil
+}
+
+// helperTime is how long a helper may take for what it does at once: a busy machine
+// is slow, a stopped helper is not coming back.
+const helperTime = 10 * time.Second
+
+// stop ends the process: SIGTERM, and after grace, or at once without one,
+// SIGKILL. It does not wait.
+func (c *child) stop(grace time.Duration) {
+	json.NewEncoder(c.ctl).Encode(request{Stop: true, Grace: grace})
+	c.stops <- grace
+}
+
+// follow waits for the end, and sees to it if the helper cannot.
+func (c *child) follow(reports *json.Decoder) {
+	defer close(c.ended)
+	got := make(chan *end, 1)
+	go func() {
+		var r report
+		reports.Decode(&r)
+		got <- r.End
+	}()
+	var late <-chan time.Time
+	for wait := true; wait; {
+		select {
+		case e := <-got:
+			if e != nil {
+				c.end = *e
+			} else {
+				c.end = end{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Lost: true}
+			}
+			wait = false
+		case grace := <-c.stops:
+			late = time.After(grace + killTime + helperTime/2)
+		case <-late: // it was stopped, by the process perhaps
+			c.helper.Kill()
+			late = nil
+		}
+	}
+	c.ctl.Close() // a helper that was only slow kills what is left now
+	if c.end.Lost {
+		c.helper.Kill()
+	}
+	c.helper.Wait()
+	if c.end.Lost {
+		c.end.Survivors = sweep(c.pid, filepath.Base(c.temp))
+		removeTemp(c.temp)
+	}
+}
