@@ -158,7 +158,7 @@ func exitLine(res process.Result) string {
 	if res.Signal != "" {
 		s += " (" + res.Signal + ")"
 	}
-	return s + ", " + span(res.Duration)
+	return s + ", " + spell(res.Duration)
 }
 
 // exitHint explains exit codes that say something about the command line rather
@@ -176,8 +176,8 @@ func exitHint(res process.Result) string {
 	return ""
 }
 
-// span renders a duration as people read it.
-func span(d time.Duration) string {
+// spell renders a duration as people read it.
+func spell(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())

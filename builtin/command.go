@@ -118,7 +118,7 @@ func stderrTail(res process.Result) string {
 	if res.Stderr.Omitted() > 0 && len(res.Stderr.Tail) > 0 {
 		b = res.Stderr.Tail
 	}
-	if binary(b) {
+	if noText(b) {
 		return fmt.Sprintf("(%d bytes that are no text)", res.Stderr.Total)
 	}
 	if len(b) > stderrKept {

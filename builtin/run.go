@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/callgate/callgate"
@@ -86,11 +87,11 @@ func (s *spill) keep() (ref string, err error) {
 // with a line between them, or for what is no text a description.
 func shown(s process.Stream) (text string, cut bool) {
 	whole := append(bytes.Clone(s.Head), s.Tail...)
-	if binary(whole) {
+	if noText(whole) {
 		return fmt.Sprintf("(binary output: %d bytes, %s)", s.Total, http.DetectContentType(whole)), false
 	}
 	if s.Omitted() == 0 {
-		return string(whole), false
+		return strings.TrimSuffix(string(whole), "\n"), false
 	}
 	head, tail := s.Head, s.Tail
 	for len(head) > 0 && !utf8.Valid(head[max(0, len(head)-utf8.UTFMax):]) && !utf8.FullRune(head[lastRune(head):]) {
@@ -110,7 +111,7 @@ func shown(s process.Stream) (text string, cut bool) {
 	if len(head) > 0 && head[len(head)-1] != '\n' {
 		mark = "\n" + mark
 	}
-	return string(head) + mark + string(tail), true
+	return string(head) + mark + strings.TrimSuffix(string(tail), "\n"), true
 }
 
 // lastRune returns where the last character of b begins, whole or not.
@@ -122,9 +123,9 @@ func lastRune(b []byte) int {
 	return i
 }
 
-// binary reports whether an output is no text: more than one byte in ten is NUL
-// or not UTF-8.
-func binary(b []byte) bool {
+// noText reports whether an output is no text: at its start more than three
+// characters in ten are NUL or not UTF-8.
+func noText(b []byte) bool {
 	odd, n := 0, 0
 	for i := 0; i < len(b) && n < 4096; n++ {
 		r, w := utf8.DecodeRune(b[i:])
@@ -133,7 +134,7 @@ func binary(b []byte) bool {
 		}
 		i += w
 	}
-	return n > 0 && odd*10 > n
+	return odd*10 > n*3
 }
 
 // run starts a program for a call and waits for it. The error is that of a
@@ -161,13 +162,13 @@ func ended(res process.Result) error {
 	case process.Exited:
 		return nil
 	case process.Timeout:
-		return &callgate.Error{Code: callgate.Timeout, Message: fmt.Sprintf("stopped after %s", span(res.Duration))}
+		return &callgate.Error{Code: callgate.Timeout, Message: fmt.Sprintf("stopped after %s", spell(res.Duration))}
 	case process.Canceled:
-		return &callgate.Error{Code: callgate.Canceled, Message: fmt.Sprintf("stopped after %s, since the turn was canceled", span(res.Duration))}
+		return &callgate.Error{Code: callgate.Canceled, Message: fmt.Sprintf("stopped after %s, since the turn was canceled", spell(res.Duration))}
 	case process.OutputLimit:
-		return callgate.Errorf(callgate.ExecutionError, "killed after %s and %d bytes of output, which is the limit; let it print less", span(res.Duration), res.Output.Total+res.Stderr.Total)
+		return callgate.Errorf(callgate.ExecutionError, "killed after %s and %d bytes of output, which is the limit; let it print less", spell(res.Duration), res.Output.Total+res.Stderr.Total)
 	}
-	return callgate.Errorf(callgate.OutcomeUnknown, "what watched over the program was killed after %s; what could be found of it was killed too", span(res.Duration))
+	return callgate.Errorf(callgate.OutcomeUnknown, "what watched over the program was killed after %s; what could be found of it was killed too", spell(res.Duration))
 }
 
 var errNoWorkspace = errors.New("builtin: Programs has no Env.Workspace")

@@ -6,6 +6,10 @@ import (
 	"os"
 
 	"github.com/callgate/callgate/internal/cli"
+	"github.com/callgate/callgate/process"
 )
 
-func main() { os.Exit(cli.Main()) }
+func main() {
+	process.Main() // a child of a tool is watched over by this program, started again
+	os.Exit(cli.Main())
+}

@@ -37,11 +37,14 @@ func oneOf(words ...string) cobra.CompletionFunc {
 // completeTools completes the first argument, or any value of a flag, with the
 // names of the tools.
 func completeTools(firstOnly bool) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if firstOnly && len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		cat, err := builtinCatalog()
+		var flags configFlags
+		flags.workspace, _ = cmd.Flags().GetString("workspace")
+		flags.file, _ = cmd.Flags().GetString("config")
+		cat, err := flags.shownCatalog()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

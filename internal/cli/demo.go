@@ -91,7 +91,7 @@ func demo(ctx context.Context, w io.Writer, keep bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.wire([]string{"write_file", "edit_file"}, mail); err != nil {
+	if err := g.wire([]string{"write_file", "edit_file"}, nil, mail); err != nil {
 		return err
 	}
 	steps, err := scripted.Parse(demoScript)

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,22 +15,22 @@ import (
 	"github.com/callgate/callgate/artifact"
 	"github.com/callgate/callgate/builtin"
 	"github.com/callgate/callgate/internal/closest"
+	"github.com/callgate/callgate/process"
 	"github.com/callgate/callgate/workspace"
 )
 
 // gateFlags are the flags of every command that runs calls.
 type gateFlags struct {
-	workspace string
-	session   string
-	allow     []string
+	configFlags
+	session string
+	allow   []string
 }
 
 func (f *gateFlags) add(cmd *cobra.Command) {
+	f.configFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.workspace, "workspace", ".", "directory that the file tools work in; nothing outside it is touched")
 	flags.StringVar(&f.session, "session", "", "name of the session in the identity of the calls, kept for as long as this command runs (default a random one)")
 	flags.StringArrayVar(&f.allow, "allow", nil, "allow the tools that `PATTERN` matches (edit_file, mcp__github__*, *); repeatable")
-	cmd.MarkFlagDirname("workspace")
 	cmd.RegisterFlagCompletionFunc("session", cobra.NoFileCompletions)
 	cmd.RegisterFlagCompletionFunc("allow", completeTools(false))
 }
@@ -58,7 +59,12 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	if g.artifacts, err = openArtifacts(); err != nil {
 		warnings = append(warnings, "what is too long to show will not be kept: "+err.Error())
 	}
-	if err := g.wire(f.allow); err != nil {
+	sources, err := f.load()
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	if err := g.wire(f.allow, sources); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -68,30 +74,77 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	return g, nil
 }
 
-// wire registers the built-in tools of the workspace, and more, and connects the
-// dispatcher to them.
-func (g *gate) wire(allow []string, more ...callgate.Tool) error {
+// wire registers the built-in tools of the workspace, those of the configuration
+// and more, and connects the dispatcher to them.
+func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) error {
 	rules, err := newRules(allow)
 	if err != nil {
 		return err
 	}
 	files := &builtin.Files{Workspace: g.workspace, Artifacts: g.artifacts}
-	tools, err := files.Tools()
+	registry, err := registerAll(files, g.programs(sources), sources, rules.vouch)
 	if err != nil {
 		return err
 	}
-	var registry callgate.Registry
-	if err := registry.Register(append(tools, more...)...); err != nil {
+	if err := registry.Register(more...); err != nil {
 		return err
 	}
 	g.catalog = registry.Catalog()
 	g.dispatcher.Policy = rules.decide
 	g.dispatcher.Middleware = []callgate.Middleware{callgate.Retry{}.Middleware()}
 	g.dispatcher.Resolve = map[string]func(string) []string{workspace.WholeKey: files.ResolveKey}
+	g.dispatcher.Grace = 2 * time.Second // programs have a second to end
 	if g.artifacts != nil {
 		g.dispatcher.Spill = g.spill
 	}
 	return nil
+}
+
+// programs returns how programs are started: in the workspace, with the
+// environment that the configuration opens.
+func (g *gate) programs(sources []source) *builtin.Programs {
+	env := process.Environment{Workspace: g.workspace.Dir()}
+	for _, s := range sources {
+		if s.file != nil {
+			env = s.file.Env.Environment(env)
+		}
+	}
+	return &builtin.Programs{Env: env, Artifacts: g.artifacts}
+}
+
+// registerAll registers the built-in tools and those of the configuration. vouch
+// is told of each of the latter whether the person vouches for it.
+func registerAll(files *builtin.Files, programs *builtin.Programs, sources []source, vouch func(name string, yes bool)) (*callgate.Registry, error) {
+	registry := new(callgate.Registry)
+	tools, err := files.Tools()
+	if err != nil {
+		return nil, err
+	}
+	bash, err := programs.Bash(files.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if err := registry.Register(append(tools, bash)...); err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		if s.file == nil {
+			continue
+		}
+		tools, err := s.file.Tools(programs, files.Workspace)
+		if err != nil {
+			return nil, &failure{exitUsage, err}
+		}
+		for _, t := range tools {
+			if err := registry.Register(t); err != nil {
+				return nil, &failure{exitUsage, fmt.Errorf("%s: %w", s.path, err)}
+			}
+			if vouch != nil {
+				vouch(t.Name, s.vouched)
+			}
+		}
+	}
+	return registry, nil
 }
 
 // spill is a function for [callgate.Dispatcher.Spill].
@@ -128,32 +181,39 @@ next:
 	return warnings
 }
 
-// builtinCatalog returns the built-in tools for commands that show or check
-// them and run none.
-func builtinCatalog() (*callgate.Catalog, error) {
-	tools, err := (&builtin.Files{Workspace: new(workspace.Workspace)}).Tools()
+// shownCatalog returns the tools for commands that show or check them and run
+// none: the built-in ones and those of the configuration.
+func (f *configFlags) shownCatalog() (*callgate.Catalog, error) {
+	sources, err := f.load()
 	if err != nil {
 		return nil, err
 	}
-	var registry callgate.Registry
-	if err := registry.Register(tools...); err != nil {
+	ws := new(workspace.Workspace)
+	programs := &builtin.Programs{Env: process.Environment{Workspace: "/"}} // none is started
+	registry, err := registerAll(&builtin.Files{Workspace: ws}, programs, sources, nil)
+	if err != nil {
 		return nil, err
 	}
 	return registry.Catalog(), nil
 }
 
-// rules are what is allowed: reads in the workspace, and the tools that a
-// pattern matches.
-type rules struct{ allow []string }
+// rules are what is allowed: reads in the workspace, programs that somebody who
+// may say so called read-only, and the tools that a pattern matches.
+type rules struct {
+	allow   []string
+	vouched map[string]bool // of the tools of configuration files: whether their annotations are the person's own word
+}
 
-func newRules(allow []string) (rules, error) {
+func newRules(allow []string) (*rules, error) {
 	for _, p := range allow {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
-			return rules{}, usagef("--allow %q is no pattern; use a tool's name, in which * stands for any characters", p)
+			return nil, usagef("--allow %q is no pattern; use a tool's name, in which * stands for any characters", p)
 		}
 	}
-	return rules{allow}, nil
+	return &rules{allow: allow, vouched: map[string]bool{}}, nil
 }
+
+func (r *rules) vouch(name string, yes bool) { r.vouched[name] = yes }
 
 // matches reports whether a pattern matches the whole of a tool's name. A slash,
 // which a server may have put there, is a character like any other.
@@ -164,14 +224,18 @@ func matches(pattern, name string) bool {
 }
 
 // decide is a [callgate.Policy].
-func (r rules) decide(_ context.Context, req callgate.Request) (callgate.Decision, error) {
+func (r *rules) decide(_ context.Context, req callgate.Request) (callgate.Decision, error) {
 	for _, p := range r.allow {
 		if matches(p, req.Spec.Name) {
 			return callgate.Decision{Verdict: callgate.Allow, Rule: "flag.allow"}, nil
 		}
 	}
 	a := req.Spec.Annotations
-	if a.ReadOnlyHint && !a.OpenWorld() && req.Source == "" {
+	believed, declared := r.vouched[req.Spec.Name]
+	if !declared {
+		believed = !a.OpenWorld() && req.Source == ""
+	}
+	if a.ReadOnlyHint && believed {
 		return callgate.Decision{Verdict: callgate.Allow, Rule: "default.read"}, nil
 	}
 	return callgate.Decision{Rule: "default.deny", Reason: fmt.Sprintf(

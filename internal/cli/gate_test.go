@@ -27,7 +27,7 @@ func gateWith(t testing.TB, allow []string, more ...callgate.Tool) *gate {
 	if g.artifacts, err = artifact.Open(t.TempDir(), artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.wire(allow, more...); err != nil {
+	if err := g.wire(allow, nil, more...); err != nil {
 		t.Fatal(err)
 	}
 	return g

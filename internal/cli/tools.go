@@ -45,6 +45,7 @@ func jsonFlag(cmd *cobra.Command, to *bool, usage string) {
 }
 
 func toolsListCommand() *cobra.Command {
+	var flags configFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -53,7 +54,7 @@ func toolsListCommand() *cobra.Command {
   callgate tools list --json`,
 		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
-			cat, err := builtinCatalog()
+			cat, err := flags.shownCatalog()
 			if err != nil {
 				return err
 			}
@@ -77,6 +78,7 @@ func toolsListCommand() *cobra.Command {
 			return tw.Flush()
 		}),
 	}
+	flags.add(cmd)
 	jsonFlag(cmd, &asJSON, "print a JSON list")
 	return cmd
 }
@@ -116,6 +118,7 @@ func named(cat *callgate.Catalog, name string) (callgate.Tool, error) {
 }
 
 func toolsShowCommand() *cobra.Command {
+	var flags configFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show NAME",
@@ -125,7 +128,7 @@ func toolsShowCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeTools(true),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
-			cat, err := builtinCatalog()
+			cat, err := flags.shownCatalog()
 			if err != nil {
 				return err
 			}
@@ -147,6 +150,7 @@ func toolsShowCommand() *cobra.Command {
 			return showTool(cmd.OutOrStdout(), t, digest)
 		}),
 	}
+	flags.add(cmd)
 	jsonFlag(cmd, &asJSON, "print the tool's definition as JSON, with its source and digest")
 	return cmd
 }
@@ -194,6 +198,7 @@ func indented(raw []byte) []byte {
 }
 
 func toolsSchemaCommand() *cobra.Command {
+	var flags configFlags
 	var asJSON bool
 	var provider string
 	cmd := &cobra.Command{
@@ -207,7 +212,7 @@ that it accepts; what is enforced is always the full schema.`,
   callgate tools schema`,
 		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
-			cat, err := builtinCatalog()
+			cat, err := flags.shownCatalog()
 			if err != nil {
 				return err
 			}
@@ -232,6 +237,7 @@ that it accepts; what is enforced is always the full schema.`,
 			return err
 		}),
 	}
+	flags.add(cmd)
 	jsonFlag(cmd, &asJSON, "print it on one line")
 	cmd.Flags().StringVar(&provider, "for", "", "provider: anthropic or openai")
 	cmd.RegisterFlagCompletionFunc("for", oneOf("anthropic", "openai"))
@@ -255,6 +261,7 @@ func arguments(ctx context.Context, cmd *cobra.Command, args []string) (json.Raw
 }
 
 func toolsValidateCommand() *cobra.Command {
+	var flags configFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "validate NAME [ARGS|-]",
@@ -268,7 +275,7 @@ standard input; nothing means {}. The exit code is 0 if they are valid, 1 if not
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeTools(true),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
-			cat, err := builtinCatalog()
+			cat, err := flags.shownCatalog()
 			if err != nil {
 				return err
 			}
@@ -283,6 +290,7 @@ standard input; nothing means {}. The exit code is 0 if they are valid, 1 if not
 			return report(cmd.OutOrStdout(), args[0], violations, err, asJSON)
 		}),
 	}
+	flags.add(cmd)
 	jsonFlag(cmd, &asJSON, "print the tool, valid, code, message and violations as JSON")
 	return cmd
 }
