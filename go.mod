@@ -9,14 +9,16 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0
 )
 
-require github.com/goccy/go-yaml v1.19.2 // indirect
+require github.com/goccy/go-yaml v1.19.2
+
+require mvdan.cc/sh/v3 v3.14.0
 
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.47.0
 	golang.org/x/text v0.14.0 // indirect
-	golang.org/x/tools v0.26.0 // indirect
+	golang.org/x/tools v0.38.0 // indirect
 )
