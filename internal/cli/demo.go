@@ -44,8 +44,10 @@ func demoCommand() *cobra.Command {
 		Long: `Play a short story in a fresh temporary workspace: the model is a script, all
 the rest is real, the gate, its rules and the file tools. It reads two files at once,
 writes one and reads it back in order, corrects a bad argument from the place that the
-error names, and meets an unknown tool, a path that leads outside and a tool that may
-not run. It needs no key and no network, and leaves nothing behind.`,
+error names, meets an unknown tool, a path that leads outside and a tool that may not
+run, and uses bash: a key in the environment that bash does not see, a background
+process that holds nothing up, a long output of which the middle is paged. It needs no
+key and no network, and leaves nothing behind.`,
 		Example: `  callgate demo
   callgate demo --keep`,
 		Args: cobra.NoArgs,
@@ -91,7 +93,10 @@ func demo(ctx context.Context, w io.Writer, keep bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.wire([]string{"write_file", "edit_file"}, nil, mail); err != nil {
+	// A key that the caller has and its tools must not see.
+	g.env.Caller = append(os.Environ(), "DEMO_API_KEY=k-demo-1234")
+	g.env.Caches = filepath.Join(dir, "caches")
+	if err := g.wire([]string{"write_file", "edit_file", "bash"}, nil, mail); err != nil {
 		return err
 	}
 	steps, err := scripted.Parse(demoScript)
@@ -271,7 +276,7 @@ func subject(args json.RawMessage) string {
 	shown := string(args)
 	if schema.Strict(args) == nil {
 		members(args, func(name string, value jsontext.Value) {
-			if path, err := jsontext.AppendUnquote(nil, value); name == "path" && err == nil && len(path) > 0 {
+			if path, err := jsontext.AppendUnquote(nil, value); (name == "path" || name == "command") && err == nil && len(path) > 0 {
 				shown = string(path)
 			}
 		})

@@ -41,7 +41,8 @@ type gate struct {
 	catalog    *callgate.Catalog
 	session    string
 	workspace  *workspace.Workspace
-	artifacts  *artifact.Store // nil if there is no place for them
+	artifacts  *artifact.Store     // nil if there is no place for them
+	env        process.Environment // of programs, before the configuration opens it
 }
 
 // open makes the gate that the flags ask for. What the person at the terminal
@@ -103,7 +104,8 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 // programs returns how programs are started: in the workspace, with the
 // environment that the configuration opens.
 func (g *gate) programs(sources []source) *builtin.Programs {
-	env := process.Environment{Workspace: g.workspace.Dir()}
+	env := g.env
+	env.Workspace = g.workspace.Dir()
 	for _, s := range sources {
 		if s.file != nil {
 			env = s.file.Env.Environment(env)

@@ -8,11 +8,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/callgate/callgate/internal/cli"
+	"github.com/callgate/callgate/process"
 )
 
 // The test binary is the command, too: a script or a test that starts it under
 // the name callgate gets what a user gets.
 func TestMain(m *testing.M) {
+	process.Main()
 	testscript.Main(m, map[string]func(){
 		"callgate": func() { os.Exit(cli.Main()) },
 	})
@@ -27,6 +29,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TMPDIR", tmp)
 			env.Setenv("TMP", tmp)
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			return os.MkdirAll(tmp, 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

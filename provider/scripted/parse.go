@@ -4,6 +4,7 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/callgate/callgate/llm"
@@ -16,6 +17,7 @@ import (
 //	turn                                  starts a step
 //	expect invalid_arguments              what the model must have been sent …
 //	reject panic                          … and must not
+//	find id artifact:[a-z0-9]+            remembers what it was sent, for {{id}}
 //	say I will read both files.           what the model says; may be repeated
 //	call read_file {"path": "a.txt"}      what it proposes, in order
 //	call id=c7 read_file {"path":         with an id of its own; arguments are the
@@ -70,6 +72,15 @@ func (s *Step) instruction(word, rest string, more bool) error {
 	case "reject":
 		s.Reject = append(s.Reject, rest)
 		return needsText()
+	case "find":
+		name, pattern, ok := strings.Cut(rest, " ")
+		if _, err := regexp.Compile(pattern); err != nil || !ok || name == "" {
+			return fmt.Errorf("find needs a name and a regular expression (%v)", err)
+		}
+		if s.Find == nil {
+			s.Find = map[string]string{}
+		}
+		s.Find[name] = pattern
 	case "say":
 		if s.Say != "" {
 			s.Say += "\n"
@@ -94,7 +105,7 @@ func (s *Step) instruction(word, rest string, more bool) error {
 		}
 		s.Calls[len(s.Calls)-1].Arguments += "\n" + rest
 	default:
-		return fmt.Errorf("there is no instruction %q; use turn, expect, reject, say, call, cut or fail", word)
+		return fmt.Errorf("there is no instruction %q; use turn, expect, reject, find, say, call, cut or fail", word)
 	}
 	return nil
 }

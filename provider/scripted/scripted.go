@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -26,6 +27,7 @@ type Model struct {
 
 	mu       sync.Mutex
 	requests []llm.Request
+	found    []string // {{name}}, text, …
 }
 
 // A Step is one turn of the model.
@@ -37,6 +39,11 @@ type Step struct {
 	// Reject texts that it must not.
 	Expect []string `json:"expect,omitempty"`
 	Reject []string `json:"reject,omitempty"`
+	// Find are regular expressions by name. What each first matches in the last
+	// message stands for {{name}} in the arguments of this step's calls and of
+	// later ones, as the content of a JSON string: a model that uses what it
+	// was told. One that matches nothing is a divergence.
+	Find map[string]string `json:"find,omitempty"`
 	// Check, if set, looks at the whole request. Its error ends the script.
 	Check func(ctx context.Context, req llm.Request) error `json:"-"`
 
@@ -112,6 +119,19 @@ func (m *Model) Generate(ctx context.Context, req llm.Request) (llm.Response, er
 			return diverge(s.Line, "did not expect %q", not)
 		}
 	}
+	for name, pattern := range s.Find {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return llm.Response{}, fmt.Errorf("scripted: step %d: find %s: %w", n, name, err)
+		}
+		text := re.FindString(got)
+		if text == "" {
+			return diverge(s.Line, "expected a match of %q", pattern)
+		}
+		m.mu.Lock()
+		m.found = append([]string{"{{" + name + "}}", quoted(text)}, m.found...)
+		m.mu.Unlock()
+	}
 	if s.Check != nil {
 		if err := s.Check(ctx, req); err != nil {
 			return llm.Response{}, fmt.Errorf("scripted: step %d: %w", n, err)
@@ -120,10 +140,19 @@ func (m *Model) Generate(ctx context.Context, req llm.Request) (llm.Response, er
 	if s.Fail != "" {
 		return llm.Response{}, fmt.Errorf("scripted: step %d: %s", n, s.Fail)
 	}
-	return s.response(n), nil
+	m.mu.Lock()
+	fill := strings.NewReplacer(m.found...)
+	m.mu.Unlock()
+	return s.response(n, fill), nil
 }
 
-func (s Step) response(n int) llm.Response {
+// quoted returns text as it stands between the quotes of a JSON string.
+func quoted(text string) string {
+	b, _ := json.Marshal(text)
+	return string(b[1 : len(b)-1])
+}
+
+func (s Step) response(n int, fill *strings.Replacer) llm.Response {
 	calls := make([]callgate.Call, len(s.Calls))
 	for i, c := range s.Calls {
 		if c.ID == "" {
@@ -131,7 +160,7 @@ func (s Step) response(n int) llm.Response {
 		}
 		calls[i] = callgate.Call{ID: c.ID, Name: c.Name}
 		if c.Arguments != "" {
-			calls[i].Arguments = json.RawMessage(c.Arguments)
+			calls[i].Arguments = json.RawMessage(fill.Replace(c.Arguments))
 		}
 	}
 	r := llm.Response{Message: llm.AssistantText(s.Say, calls...).WithIDs(), Stop: s.Stop, Usage: s.Usage, Cut: s.Stop == llm.MaxTokens}

@@ -182,3 +182,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A model that uses what it was told: the text that a step finds stands in its
+// calls and in later ones.
+func TestFind(t *testing.T) {
+	steps, err := scripted.Parse([]byte("turn\nfind ref artifact:[a-z]+\ncall read {\"path\":\"{{ref}}\"}\nturn\ncall read {\"path\":\"{{ref}}/x\"}\nturn\nfind ref nothing.*here\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := scripted.Model{Steps: steps}
+	ask := func(text string) (llm.Response, error) {
+		return m.Generate(t.Context(), llm.Request{Messages: []llm.Message{llm.UserText(text)}})
+	}
+	for _, want := range []string{`{"path":"artifact:abc"}`, `{"path":"artifact:abc/x"}`} {
+		r, err := ask("kept as artifact:abc, see there")
+		if err != nil || string(r.Message.Calls()[0].Arguments) != want {
+			t.Fatalf("%v, %v; want %s", r, err, want)
+		}
+	}
+	if _, err := ask("something else"); err == nil || !strings.Contains(err.Error(), "nothing.*here") {
+		t.Errorf("what is not found: %v", err)
+	}
+	if _, err := scripted.Parse([]byte("turn\nfind x (\n")); err == nil {
+		t.Error("a pattern that is none is accepted")
+	}
+}
