@@ -110,7 +110,7 @@ func TestNative(t *testing.T) {
 		{`{"calls":{}}`, `unreadable turn: the turn has no list "calls"`},
 		{`{}`, `unreadable turn: the turn has no list "calls"`},
 		{`{"calls":[],"calls":[]}`, `unreadable turn: the turn has the member "calls" twice`},
-		{`{"calls":[],"Calls":[]}`, `unreadable turn: the turn has a member "Calls"; it takes calls`},
+		{`{"calls":[],"Calls":[]}`, `unreadable turn: the turn has a member "Calls"; it takes calls, cut`},
 		{`[]`, `unreadable turn: the turn is not an object`},
 	} {
 		r, err := native{}.Decode([]byte(test.turn))
