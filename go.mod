@@ -9,7 +9,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0
 )
 
-require mvdan.cc/sh/v3 v3.14.0 // indirect
+require mvdan.cc/sh/v3 v3.14.0
 
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
