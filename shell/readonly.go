@@ -31,7 +31,7 @@ func (r Refusal) String() string { return r.Text }
 //
 // The proof speaks of files and of what runs. A line that passes may read any
 // file, print secrets, wait forever, or use much memory; git may refresh its
-// index, and sort spill into TMPDIR. It assumes that the names in the table
+// index, and sort and tac spill into TMPDIR. It assumes that the names in the table
 // lead to the usual programs (GNU, BSD or busybox), see the trust model of the
 // package.
 //

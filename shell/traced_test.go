@@ -152,6 +152,9 @@ func tree(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		entry := fmt.Sprint(info.Mode(), info.ModTime().UnixNano())
+		if name == filepath.Join(dir, "tmp") {
+			entry = "" // tac and sort put there what they cannot hold, and remove it
+		}
 		if info.Mode().IsRegular() {
 			b, err := os.ReadFile(name)
 			if err != nil {
@@ -176,7 +179,7 @@ func changes(before, after map[string]string) string {
 		}
 	}
 	for name := range before {
-		if after[name] == "" {
+		if _, ok := after[name]; !ok {
 			out = append(out, "no "+name)
 		}
 	}
