@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ func TestMain(m *testing.M) {
 	if role, ok := os.LookupEnv("PROCESS_TEST_ROLE"); ok {
 		os.Exit(roles[role]())
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "8") // they sleep, mostly
 	os.Exit(m.Run())
 }
 
