@@ -108,8 +108,6 @@ func isHelper() bool {
 func help() int {
 	// Whatever was open in the caller, and is not marked to be closed, ends here.
 	unix.CloseRange(ctlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-
 	ctl := control(ctlFD)
 	var req request
 	if err := readFrame(ctl, &req); err != nil {

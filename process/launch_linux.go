@@ -119,7 +119,6 @@ const helperTime = 10 * time.Second
 // stop ends the process: SIGTERM, and after grace, or at once without one,
 // SIGKILL. It does not wait.
 func (c *child) stop(grace time.Duration) {
-	c.helper.Signal(syscall.SIGCONT) // the process may have stopped its parent
 	writeFrame(c.ctl, request{Grace: grace})
 	c.stops <- grace
 }
@@ -133,7 +132,7 @@ func (c *child) follow() {
 		readFrame(c.ctl, &r)
 		got <- r.End
 	}()
-	var late <-chan time.Time
+	var late, prod <-chan time.Time
 	for wait := true; wait; {
 		select {
 		case e := <-got:
@@ -145,7 +144,10 @@ func (c *child) follow() {
 			wait = false
 		case grace := <-c.stops:
 			late = time.After(grace + killTime + helperTime/2)
-		case <-late: // it was stopped, by the process perhaps
+			prod = time.Tick(100 * time.Millisecond)
+		case <-prod: // the process can stop it, again and again
+			c.helper.Signal(syscall.SIGCONT)
+		case <-late:
 			c.helper.Kill()
 			late = nil
 		}

@@ -183,3 +183,33 @@ func TestCallerKilled(t *testing.T) {
 		})
 	}
 }
+
+// When the helper could do nothing before it and its caller were killed, the process
+// itself ends at least.
+func TestCallerAndHelperKilled(t *testing.T) {
+	t.Parallel()
+	m := newMark(t)
+	caller := role(t, "caller")
+	caller.Env = append(caller.Env, m.cookie, "LINE=kill -STOP $PPID; echo $PPID $$; read x < <(sleep "+m.seconds+")")
+	out, err := caller.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer caller.Wait()
+	var helper, shell int
+	if _, err := fmt.Fscan(out, &helper, &shell); err != nil {
+		t.Fatal(err)
+	}
+	caller.Process.Kill()
+	syscall.Kill(helper, syscall.SIGKILL)
+	for range 200 {
+		if syscall.Kill(shell, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the shell lives on")
+}
