@@ -28,8 +28,8 @@ const (
 // settleTerm more to heed SIGTERM: 250 ms together. So long a pipe may stay open,
 // too, when a process that could not be killed holds it.
 const (
-	settle     = 50 * time.Millisecond
-	settleTerm = 200 * time.Millisecond
+	settle     = 100 * time.Millisecond
+	settleTerm = 150 * time.Millisecond
 	drain      = 250 * time.Millisecond
 )
 

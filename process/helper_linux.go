@@ -1,13 +1,14 @@
 package process
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -27,24 +28,47 @@ const (
 	errFD = 6
 )
 
-// A request is what the caller tells the helper, one JSON value each: first the
-// spec, later when to stop. The end of the stream means that the caller is gone.
+// A request is what the caller tells the helper, a frame each: first the spec,
+// later when to stop. The end of the stream means that the caller is gone.
 type request struct {
 	// Bytes, because JSON has no way to write text that is not UTF-8.
 	Args, Env [][]byte `json:",omitempty"`
 	Dir, Temp []byte   `json:",omitempty"`
 
-	Stop  bool          `json:",omitempty"`
-	Grace time.Duration `json:",omitempty"`
+	Grace time.Duration `json:",omitempty"` // stop
 }
 
 // A report is what the helper tells the caller: that the process has started or
 // why not, and how all of it has ended.
 type report struct {
-	Started int           `json:",omitempty"` // the pid
-	Errno   syscall.Errno `json:",omitempty"`
-	Failed  string        `json:",omitempty"`
-	End     *end          `json:",omitempty"`
+	Starting bool          `json:",omitempty"` // what comes now is seen by others
+	Started  int           `json:",omitempty"` // the pid
+	Errno    syscall.Errno `json:",omitempty"`
+	Failed   string        `json:",omitempty"`
+	End      *end          `json:",omitempty"`
+}
+
+// writeFrame and readFrame move one JSON value with its length before it, so that
+// nothing of the next one is read with it: who waits for a next one polls.
+func writeFrame(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	return err
+}
+
+func readFrame(r io.Reader, v any) error {
+	var n [4]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(n[:]))
+	if _, err := io.ReadFull(r, b); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
 }
 
 // armed is set by Main: this program can be its own helper.
@@ -66,7 +90,6 @@ func Main() {
 		armed = true
 		return
 	}
-	runtime.LockOSThread() // the process is told of the death of this very thread
 	os.Exit(help())
 }
 
@@ -80,26 +103,19 @@ func isHelper() bool {
 	return err == nil && int(cred.Pid) == os.Getppid() && int(cred.Uid) == os.Getuid()
 }
 
-// help is the life of the helper.
+// help is the life of the helper. It starts no goroutine, nor anything that does:
+// what the threads of a runtime do to each other costs more than the process.
 func help() int {
 	// Whatever was open in the caller, and is not marked to be closed, ends here.
 	unix.CloseRange(ctlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	// The process may send signals to its parent: only SIGKILL and SIGSTOP work. A
-	// handler and not SIG_IGN, which the process would inherit.
-	signal.Notify(make(chan os.Signal, 1))
-	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-	ctl := os.NewFile(ctlFD, "control")
-	in, out := json.NewDecoder(ctl), json.NewEncoder(ctl)
+	ctl := control(ctlFD)
 	var req request
-	if err := in.Decode(&req); err != nil {
+	if err := readFrame(ctl, &req); err != nil {
 		return 1
 	}
 	temp := string(req.Temp)
-	if temp != "" {
-		defer removeTemp(temp)
-	}
-	pid, err := startIn(req)
+	defer removeTemp(temp)
+	pid, err := startIn(req, func() { writeFrame(ctl, report{Starting: true}) })
 	for _, fd := range []int{inFD, outFD, errFD} {
 		unix.Close(fd) // the process has them; the end of its output is the end of it
 	}
@@ -108,33 +124,48 @@ func help() int {
 		if errors.As(err, &r.Errno) {
 			r.Failed = strings.TrimSuffix(strings.TrimSuffix(r.Failed, r.Errno.Error()), ": ")
 		}
-		out.Encode(r)
+		writeFrame(ctl, r)
 		return 0
 	}
-	out.Encode(report{Started: pid})
-
-	stops := make(chan time.Duration)
-	go func() {
-		for {
-			var req request
-			if in.Decode(&req) != nil { // nobody waits any more
-				stops <- 0
-				return
-			}
-			if req.Stop {
-				stops <- req.Grace
-			}
-		}
-	}()
-	e := reap(pid, stops)
+	// The process may send signals to its parent, of which only SIGKILL and SIGSTOP
+	// shall work. Not sooner: it would have inherited this.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGALRM, syscall.SIGVTALRM,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGIO, syscall.SIGPWR, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	writeFrame(ctl, report{Started: pid})
+	w := warden{ctl: ctl, pid: pid}
+	w.watch()
 	removeTemp(temp)
-	out.Encode(report{End: &e})
+	writeFrame(ctl, report{End: &w.end})
 	return 0
 }
 
-// startIn makes what the process needs and starts it. What confines a process is
-// to stand here: behind the caller's request, on the thread that starts it.
-func startIn(req request) (pid int, err error) {
+// A control is the helper's end of the socket pair.
+type control int
+
+func (c control) Read(p []byte) (n int, err error) {
+	for {
+		n, err = unix.Read(int(c), p)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (c control) Write(p []byte) (int, error) {
+	// No SIGPIPE: a caller that is gone is the most usual end.
+	return len(p), unix.Send(int(c), p, unix.MSG_NOSIGNAL)
+}
+
+// startIn makes what the process needs and starts it, after a word to the caller.
+// What confines a process is to stand before that, on the thread that starts it: a
+// failure there is an error of the start, and never output of the process.
+func startIn(req request, starting func()) (pid int, err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become a subreaper: %w", err)
 	}
@@ -161,6 +192,7 @@ func startIn(req request) (pid int, err error) {
 		return 0, err
 	}
 	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // no core files in the workspace
+	starting()
 	pid, err = syscall.ForkExec(program, args, &syscall.ProcAttr{
 		Dir: dir, Env: env, Files: []uintptr{inFD, outFD, errFD},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
@@ -192,88 +224,4 @@ func lookPath(name, dir, search string) (string, error) {
 		err = syscall.EACCES
 	}
 	return "", err
-}
-
-// reap waits for the process and all that comes from it, and ends it when it has
-// to: when the process has exited, and when a stop comes. It returns when nothing
-// is left.
-func reap(pid int, stops <-chan time.Duration) (e end) {
-	exited := make(chan syscall.WaitStatus, 1)
-	empty := make(chan struct{})
-	go func() {
-		for {
-			var ws syscall.WaitStatus
-			switch p, err := syscall.Wait4(-1, &ws, 0, nil); {
-			case err == syscall.EINTR:
-			case err != nil: // no children: no descendants, since orphans come to us
-				close(empty)
-				return
-			case p == pid:
-				exited <- ws
-			}
-		}
-	}()
-	status := func(ws syscall.WaitStatus) {
-		e.Code = ws.ExitStatus()
-		if ws.Signaled() {
-			e.Code, e.Signal = 128+int(ws.Signal()), unix.SignalName(ws.Signal())
-		}
-		exited = nil
-	}
-	// next waits for d. It reports whether all has ended by then.
-	next := func(d time.Duration) (done bool) {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		for {
-			select {
-			case <-empty:
-				return true
-			case g := <-stops: // a second one has less patience
-				e.Stopped = e.Stopped || exited != nil
-				if g == 0 {
-					return false
-				}
-			case ws := <-exited:
-				status(ws)
-			case <-t.C:
-				return false
-			}
-		}
-	}
-
-	done, grace := false, settleTerm
-	select {
-	case ws := <-exited:
-		status(ws)
-		if done = next(settle); !done {
-			e.Background = len(descendants())
-		}
-	case grace = <-stops:
-		e.Stopped = true
-	}
-	if !done && grace > 0 {
-		signalAll(syscall.SIGTERM)
-		signalAll(syscall.SIGCONT) // a stopped one would not hear it
-		done = next(grace)
-	}
-	for begin := time.Now(); !done; {
-		signalAll(syscall.SIGKILL)
-		since := time.Since(begin)
-		done = next(min(since/4, 20*time.Millisecond)) // at first without a pause: what forks must not get ahead
-		if since > killTime {
-			break
-		}
-	}
-	if !done {
-		e.Survivors = len(descendants())
-	}
-	if exited != nil {
-		select {
-		case ws := <-exited:
-			status(ws)
-		default:
-			e.Code, e.Signal = 128+int(syscall.SIGKILL), "SIGKILL"
-		}
-	}
-	return e
 }

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,10 +27,11 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 	if !armed {
 		return nil, ErrNoMain
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
+	unix.SetNonblock(pair[0], true) // ours alone: the helper waits in its reads
 	ctl, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -43,7 +43,7 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 	// Nothing that the helper's runtime says may come into the output of the process,
 	// and nothing that is in our environment into its own.
 	helper, err := os.StartProcess("/proc/self/exe", []string{helperName}, &os.ProcAttr{
-		Dir: "/", Env: []string{helperEnv, "GOMAXPROCS=2"},
+		Dir: "/", Env: []string{helperEnv, "GOMAXPROCS=2", "GOGC=off"},
 		Files: []*os.File{null, null, null, theirs, files[0], files[1], files[2]},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
@@ -60,34 +60,56 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 	for _, kv := range s.Env {
 		req.Env = append(req.Env, []byte(kv))
 	}
-	reports := json.NewDecoder(ctl)
-	ctl.SetDeadline(time.Now().Add(helperTime))
-	var r report
-	err = json.NewEncoder(ctl).Encode(req)
-	if err == nil {
-		err = reports.Decode(&r)
-	}
-	ctl.SetDeadline(time.Time{})
-	switch {
-	case err != nil:
-		err = fmt.Errorf("the helper does not answer (is process.Main the first line of main?): %w", err)
-	case r.Started == 0 && r.Errno != 0 && r.Failed != "":
-		err = fmt.Errorf("%s: %w", r.Failed, r.Errno)
-	case r.Started == 0 && r.Errno != 0:
-		err = r.Errno
-	case r.Started == 0:
-		err = errors.New(r.Failed)
-	}
+	pid, err := c.begin(req)
 	if err != nil {
 		ctl.Close()
-		helper.Kill()
-		helper.Wait()
 		removeTemp(s.Temp)
 		return nil, err
 	}
-	c.pid = r.Started
-	go c.follow(reports)
+	c.pid = pid
+	go c.follow()
 	return c, nil
+}
+
+// begin has the helper start the process, and returns its pid; 0 if the helper
+// was killed just when it did so.
+func (c *child) begin(req request) (pid int, err error) {
+	deadline := time.Now().Add(helperTime)
+	c.ctl.SetWriteDeadline(deadline)
+	err = writeFrame(c.ctl, req)
+	starting := false
+	for err == nil {
+		// A process can stop its parent before that has told us of it.
+		prod := time.AfterFunc(helperTime/20, func() { c.helper.Signal(syscall.SIGCONT) })
+		var r report
+		c.ctl.SetReadDeadline(deadline)
+		err = readFrame(c.ctl, &r)
+		prod.Stop()
+		switch {
+		case err != nil && starting:
+			c.helper.Kill()
+			return 0, nil
+		case err != nil:
+		case r.Starting:
+			starting = true
+		case r.Started != 0:
+			c.ctl.SetReadDeadline(time.Time{})
+			return r.Started, nil
+		case r.Errno != 0 && r.Failed != "":
+			err = fmt.Errorf("%s: %w", r.Failed, r.Errno)
+			c.helper.Wait()
+			return 0, err
+		case r.Errno != 0:
+			c.helper.Wait()
+			return 0, r.Errno
+		default:
+			c.helper.Wait()
+			return 0, errors.New(r.Failed)
+		}
+	}
+	c.helper.Kill() // if it has not ended by itself
+	state, _ := c.helper.Wait()
+	return 0, fmt.Errorf("the helper (%v) does not answer; is process.Main the first line of main? %w", state, err)
 }
 
 // helperTime is how long a helper may take for what it does at once: a busy machine
@@ -97,20 +119,20 @@ const helperTime = 10 * time.Second
 // stop ends the process: SIGTERM, and after grace, or at once without one,
 // SIGKILL. It does not wait.
 func (c *child) stop(grace time.Duration) {
-	json.NewEncoder(c.ctl).Encode(request{Stop: true, Grace: grace})
+	writeFrame(c.ctl, request{Grace: grace})
 	c.stops <- grace
 }
 
 // follow waits for the end, and sees to it if the helper cannot.
-func (c *child) follow(reports *json.Decoder) {
+func (c *child) follow() {
 	defer close(c.ended)
 	got := make(chan *end, 1)
 	go func() {
 		var r report
-		reports.Decode(&r)
+		readFrame(c.ctl, &r)
 		got <- r.End
 	}()
-	var late <-chan time.Time
+	var late, prod <-chan time.Time
 	for wait := true; wait; {
 		select {
 		case e := <-got:
@@ -122,7 +144,10 @@ func (c *child) follow(reports *json.Decoder) {
 			wait = false
 		case grace := <-c.stops:
 			late = time.After(grace + killTime + helperTime/2)
-		case <-late: // it was stopped, by the process perhaps
+			prod = time.Tick(100 * time.Millisecond)
+		case <-prod: // the process can stop it, again and again
+			c.helper.Signal(syscall.SIGCONT)
+		case <-late:
 			c.helper.Kill()
 			late = nil
 		}

@@ -70,8 +70,7 @@ func (k *keeper) stream() Stream {
 
 // streams are the pipes between us and a process. Output goes through pipes, not
 // straight to a file: "echo x > /dev/stdout" would empty the file, a flood would
-// fill the disk between two looks at its size, and a pipe holds its writer up at
-// no cost (measured: 2 GB/s).
+// fill the disk between two looks at its size. A pipe holds its writer up.
 type streams struct {
 	theirs  [3]*os.File // stdin, stdout, stderr of the process
 	in      *os.File    // nil if there is no input

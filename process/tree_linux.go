@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killTime is how long we go on killing before what is left counts as survivors.
-const killTime = 5 * time.Second
-
 // descendants returns the processes below this one that have not ended.
 func descendants() (pids []int) {
 	below := children
@@ -120,26 +117,33 @@ func signalThese(pids []int, sig syscall.Signal) {
 	}
 }
 
-// sweep kills what a killed helper left behind: the session of its process, and
-// what carries the mark of its run.
+// sweep kills what a killed helper left behind: what carries the mark of its run,
+// and the sessions that had such a process in them, that of its process above all.
 func sweep(session int, mark string) (survivors int) {
 	mark = runName + "=" + mark
+	sessions := map[int]bool{session: true}
 	for begin, clean := time.Now(), 0; ; {
-		var left []int
+		stats := map[int]procStat{}
 		for _, pid := range processes() {
-			if s, ok := stat(pid); ok && s.state != 'Z' && s.state != 'X' && pid != os.Getpid() && (s.session == session || marked(pid, mark)) {
+			if s, ok := stat(pid); ok && s.state != 'Z' && s.state != 'X' && pid != os.Getpid() {
+				stats[pid] = s
+				if marked(pid, mark) {
+					sessions[s.session] = true
+				}
+			}
+		}
+		delete(sessions, 0) // of the kernel's threads
+		var left []int
+		for pid, s := range stats {
+			if sessions[s.session] {
 				left = append(left, pid)
 			}
 		}
-		if len(left) == 0 {
-			if clean++; clean == 2 {
-				return 0
-			}
-		} else {
+		if clean++; len(left) > 0 {
 			clean = 0
 		}
 		since := time.Since(begin)
-		if since > killTime {
+		if clean == 2 || since > killTime {
 			return len(left)
 		}
 		signalThese(left, syscall.SIGKILL)

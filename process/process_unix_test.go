@@ -1,8 +1,12 @@
+//go:build unix
+
 package process_test
 
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,15 +18,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("PROCESS_TEST_ROLE") == "no main" {
+		_, err := process.Run(context.Background(), process.Command{Args: []string{"true"}, Dir: os.TempDir()})
+		fmt.Print(err)
+		os.Exit(0)
+	}
 	process.Main()
 	if role, ok := os.LookupEnv("PROCESS_TEST_ROLE"); ok {
 		os.Exit(roles[role]())
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "8") // they sleep, mostly
 	os.Exit(m.Run())
 }
 
 // roles are what this test binary does when a test starts it anew.
-var roles = map[string]func() int{}
+var roles = map[string]func() int{"hello": func() int { fmt.Print("hello"); return 0 }}
 
 // in returns a command line that runs in a directory of its own.
 func in(t testing.TB, line string) process.Command {
@@ -49,6 +60,7 @@ func TestRun(t *testing.T) {
 		{"echo out; echo err >&2; echo out", "out\nerr\nout\n", 0, ""}, // one stream, in order
 		{"echo first; echo second > /dev/stdout", "first\nsecond\n", 0, ""},
 		{"exit 3", "", 3, ""},
+		{"ulimit -Hc", "0\n", 0, ""}, // no core files in the workspace
 		{"no-such-program-here", "bash: line 1: no-such-program-here: command not found\n", 127, ""},
 		{"kill -9 $$", "", 137, "SIGKILL"},
 		{"kill -TERM $$", "", 143, "SIGTERM"},
