@@ -154,7 +154,7 @@ func TestSourceChanges(t *testing.T) {
 	if got := d.Dispatch(t.Context(), r.Catalog(), turn); got[0].ModelText() != "new" || got[1].ModelText() != "new" {
 		t.Errorf("with the next one: %q", got)
 	}
-	if r.Catalog() != r.Catalog() {
+	if first := r.Catalog(); first != r.Catalog() {
 		t.Error("an unchanged registry makes a new catalog each time")
 	}
 }
