@@ -26,7 +26,7 @@ func TestChoose(t *testing.T) {
 		{"auto", `{"content":[{"type":"text"}],"tool_calls":[]}`, "openai"}, // parts of text have no format of their own
 		{"auto", `{"content":[{"type":"refusal"}]}`, "openai"},
 		{"auto", `{"role":"assistant","content":"hi","refusal":null}`, "openai"}, // a final answer as the API has it
-		{"auto", `{"function_call":{}}`, "openai"}, // to be refused by who knows why
+		{"auto", `{"function_call":{}}`, "openai"},                               // to be refused by who knows why
 		{"auto", `[{"id":"a","function":{}}]`, "openai"},
 		{"auto", `[{"type":"function"}]`, "openai"},
 
