@@ -79,7 +79,7 @@ func (c *Catalog) step(call Call) Step {
 	}
 	s := Step{Call: call, Tool: &e.Tool, entry: e}
 	s.Call.Arguments = slices.Clone(orEmpty(call.Arguments))
-	violations, err := e.input.Validate(s.Call.Arguments)
+	violations, err := e.validate(s.Call.Arguments)
 	if err == nil && len(violations) > 0 && len(e.Repair) > 0 {
 		if repaired, notes, ok := e.input.Repair(s.Call.Arguments, e.Repair); ok {
 			s.Call.Arguments, violations = repaired, nil
@@ -95,6 +95,27 @@ func (c *Catalog) step(call Call) Step {
 		s.Refusal = &Error{Code: InvalidArguments, Message: violations.String(), Violations: violations, NotStarted: true}
 	}
 	return s
+}
+
+// validate checks arguments against the input schema, and that they are an object
+// whatever the schema says.
+func (e *entry) validate(args []byte) (schema.Violations, error) {
+	violations, err := e.input.Validate(args)
+	if err == nil && len(violations) == 0 && !isObject(args) {
+		violations = schema.Violations{notObject}
+	}
+	return violations, err
+}
+
+// notObject is the violation of arguments that are no object and that the schema
+// admits: {}, true and {"type":["object","null"]} do, and models are shown an
+// object all the same.
+var notObject = schema.Violation{Keyword: "type", Message: "expected object", Expected: "object"}
+
+// isObject reports whether valid JSON is an object.
+func isObject(args []byte) bool {
+	args = bytes.TrimLeft(args, " \t\r\n")
+	return len(args) > 0 && args[0] == '{'
 }
 
 var emptyObject = json.RawMessage("{}")
