@@ -107,12 +107,14 @@ func (r Result) Status() Status {
 	return Failed
 }
 
-// Err returns nil for a success, else an *Error with the code and the message.
+// Err returns nil for a success, else an *Error with the code and the message. A
+// handler may return that of a call which it dispatched: that this one did not
+// start says nothing of the handler's own call.
 func (r Result) Err() error {
 	if r.Code == "" {
 		return nil
 	}
-	return &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted}
+	return &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted, answered: true}
 }
 
 // ModelText returns the text that a model reads: a failure's code and message,

@@ -123,6 +123,8 @@ type Error struct {
 	NotStarted bool
 	Cause      error  // never shown to the model
 	Stack      []byte // of a panic; never shown to the model
+
+	answered bool // made of a Result: NotStarted is about the call that it answers
 }
 
 // Error returns the code, the message and the cause.
@@ -192,6 +194,20 @@ func CodeOf(err error) Code {
 		return Canceled
 	}
 	return ExecutionError
+}
+
+// ownFailure returns err as the failure of the call whose handler returned it. What the
+// answer to another call says about its start (a nested dispatch that was refused,
+// or could not reach its server) is not so of the one that passes it on: that
+// handler runs, and may have done something before.
+func ownFailure(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e == nil || !e.answered || !e.NotStarted {
+		return err
+	}
+	e = new(*e.whole())
+	e.NotStarted = false
+	return e
 }
 
 // asError returns err as an *Error, made from its text and its implied code if

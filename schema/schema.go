@@ -133,6 +133,8 @@ func (s *Schema) Explain(data []byte) (found Violations, err error) {
 	defer done()
 	var failed *jsonschema.ValidationError
 	switch err := s.engine.Validate(v); {
+	case err == nil && s.patterns.gaveUp:
+		return Violations{{Keyword: "limit", Message: fmt.Sprintf("a pattern of the schema could not be decided on this value within %v and %d bytes a text; send shorter names and texts", backtrackTotal, backtrackBytes)}}, nil
 	case err == nil:
 		return nil, nil
 	case errors.As(err, &failed):

@@ -83,6 +83,17 @@ func (w *Workspace) cut(abs string) (string, bool) {
 	return "", false
 }
 
+// below is cut for the target of a link, in which a ".." behind another link leads to the parent of what that one leads to:
+// it is kept for follow to walk, where cleaning the text would find another file than the system does.
+func (w *Workspace) below(target string) (string, bool) {
+	for _, s := range w.spellings {
+		if rest, ok := strings.CutPrefix(target, strings.TrimSuffix(s, "/")+"/"); ok && rest != ".." && !strings.HasPrefix(rest, "../") {
+			return rest, true
+		}
+	}
+	return w.cut(path.Clean(target))
+}
+
 // follow resolves every link of a clean relative path, the last one too, and returns a path without links. What does not
 // exist yet is kept as written. The result is a name for os.Root, not a permission: the tree may have changed by then.
 func (w *Workspace) follow(rel string) (real string, err error) {
@@ -126,7 +137,7 @@ func (w *Workspace) follow(rel string) (real string, err error) {
 			return "", err
 		}
 		if filepath.IsAbs(target) {
-			inside, ok := w.cut(path.Clean(filepath.ToSlash(target)))
+			inside, ok := w.below(filepath.ToSlash(target))
 			if !ok {
 				return "", errEscapes
 			}
