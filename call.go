@@ -43,10 +43,12 @@ type Turn struct {
 	Session string
 	Number  int
 	Calls   []Call
-	// Cut says that the provider ended the turn at its output limit. No call
-	// of such a turn runs, not even one whose arguments look whole: what is
-	// missing may be what mattered.
-	Cut bool
+	// Cut says that the provider ended the turn at its output limit, and
+	// Filtered that its safety rules stopped it. No call of such a turn runs,
+	// not even one whose arguments look whole: what is missing may be what
+	// mattered.
+	Cut      bool
+	Filtered bool
 }
 
 // Calls returns an anonymous turn of the given calls.

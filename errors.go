@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/callgate/callgate/schema"
 )
@@ -213,10 +214,18 @@ func ownFailure(err error) error {
 // asError returns err as an *Error, made from its text and its implied code if
 // it is none.
 func asError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.whole()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return &Error{Code: CodeOf(err), Message: err.Error(), Cause: err}
 	}
-	return &Error{Code: CodeOf(err), Message: err.Error(), Cause: err}
+	e = e.whole()
+	if outer, inner := err.Error(), e.Error(); outer != inner && strings.Contains(outer, inner) {
+		// What was said around it counts: "saving a.txt: ...".
+		around := *e
+		around.Message = strings.Replace(outer, inner, e.Message, 1)
+		return &around
+	}
+	return e
 }
 
 // whole returns e if it can stand for a failure. A nil *Error in an error, the

@@ -53,8 +53,8 @@ func (c *Catalog) plan(turn Turn, plan Plan) {
 			continue
 		}
 		plan[i] = c.step(call)
-		if turn.Cut {
-			plan[i].Refusal = &Error{Code: MalformedArguments, NotStarted: true, Message: "the turn was cut off at the provider's output limit, so none of its calls ran; send the call again, with less in one turn"}
+		if turn.Cut || turn.Filtered {
+			plan[i].Refusal = turn.notWhole()
 		}
 		if plan[i].Refusal != nil {
 			continue
@@ -71,6 +71,15 @@ func (c *Catalog) plan(turn Turn, plan Plan) {
 // maxCalls bounds a turn: to order calls is to compare each with each. Models
 // have been seen to propose some dozens at once.
 const maxCalls = 512
+
+// notWhole is why no call of a turn that the provider ended early runs.
+func (t Turn) notWhole() *Error {
+	msg := "the turn was cut off at the provider's output limit, so none of its calls ran; send the call again, with less in one turn"
+	if !t.Cut {
+		msg = "the provider's safety rules stopped the turn before it was complete, so none of its calls ran"
+	}
+	return &Error{Code: MalformedArguments, NotStarted: true, Message: msg}
+}
 
 func (c *Catalog) step(call Call) Step {
 	e, ok := c.tools[call.Name]

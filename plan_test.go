@@ -162,6 +162,16 @@ func TestPlanCut(t *testing.T) {
 	}
 }
 
+// A sibling: a turn that the provider's safety rules stopped runs nothing either,
+// and is not said to have been too long.
+func TestPlanFiltered(t *testing.T) {
+	r := registry(t, echo("t"))
+	s := r.Catalog().Plan(Turn{Calls: []Call{{Name: "t"}}, Filtered: true})[0]
+	if s.Refusal == nil || s.Refusal.Code != MalformedArguments || !strings.Contains(s.Refusal.Message, "safety rules") || strings.Contains(s.Refusal.Message, "limit") {
+		t.Errorf("refusal of a filtered turn: %v", s.Refusal)
+	}
+}
+
 // The plan holds copies: what the caller does with its bytes afterwards changes
 // nothing.
 func TestPlanCopiesArguments(t *testing.T) {
