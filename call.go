@@ -43,10 +43,12 @@ type Turn struct {
 	Session string
 	Number  int
 	Calls   []Call
-	// Cut says that the provider ended the turn at its output limit. No call
-	// of such a turn runs, not even one whose arguments look whole: what is
-	// missing may be what mattered.
-	Cut bool
+	// Cut says that the provider ended the turn at its output limit, and
+	// Filtered that its safety rules stopped it. No call of such a turn runs,
+	// not even one whose arguments look whole: what is missing may be what
+	// mattered.
+	Cut      bool
+	Filtered bool
 }
 
 // Calls returns an anonymous turn of the given calls.
@@ -107,12 +109,14 @@ func (r Result) Status() Status {
 	return Failed
 }
 
-// Err returns nil for a success, else an *Error with the code and the message.
+// Err returns nil for a success, else an *Error with the code and the message. A
+// handler may return that of a call which it dispatched: that this one did not
+// start says nothing of the handler's own call.
 func (r Result) Err() error {
 	if r.Code == "" {
 		return nil
 	}
-	return &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted}
+	return &Error{Code: r.Code, Message: r.Message, Violations: r.Violations, NotStarted: r.State == NotStarted, answered: true}
 }
 
 // ModelText returns the text that a model reads: a failure's code and message,

@@ -81,7 +81,7 @@ func (c *Catalog) Validate(name string, args []byte) ([]schema.Violation, error)
 	if !ok {
 		return nil, c.unknown(name)
 	}
-	v, err := e.input.Validate(orEmpty(args))
+	v, err := e.validate(orEmpty(args))
 	if err != nil {
 		return nil, malformed(err)
 	}

@@ -73,13 +73,6 @@ func (d *Dispatcher) timeout(s *Spec) time.Duration {
 	return min(orDuration(d.Timeout, 2*time.Minute), longest)
 }
 
-func (d *Dispatcher) executor() Executor {
-	if d.Executor != nil {
-		return d.Executor
-	}
-	return &d.local
-}
-
 func (d *Dispatcher) locksOf() *Locks {
 	if d.Locks != nil {
 		return d.Locks
@@ -252,6 +245,21 @@ func (t *run) proceed(ctx context.Context, i int) Outcome {
 	if out, ok := t.recall(ctx, x); ok {
 		return out
 	}
+	out := t.start(ctx, i)
+	if out.Result.State == NotStarted && x.Attempts() == 0 {
+		// Not by this submission: meanwhile another one of the same call may have
+		// been allowed, or have got the locks.
+		if known, ok := t.recall(ctx, x); ok {
+			return known
+		}
+	}
+	return out
+}
+
+// start takes a call that nobody has submitted before through its authorization
+// to its outcome.
+func (t *run) start(ctx context.Context, i int) Outcome {
+	x := &t.states[i].exec
 	if err := t.authorize(ctx, i); err != nil {
 		return x.fail(err)
 	}
@@ -372,23 +380,51 @@ func (d *Dispatcher) overstayed(returned <-chan struct{}, out Outcome) Outcome {
 }
 
 // recall asks the executor whether it has the answer already. An executor that
-// fails at that must not be asked to run anything: no answer is not "unknown".
-func (t *run) recall(ctx context.Context, x *Execution) (out Outcome, ok bool) {
+// fails at that must not be asked to run anything: no answer is not "unknown". One
+// of somebody else's may wait for a call that runs elsewhere, but is not trusted
+// to heed the end of ctx.
+func (t *run) recall(ctx context.Context, x *Execution) (Outcome, bool) {
 	if x.anonymous {
 		return Outcome{}, false
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			e := panicked(p)
-			e.Code, e.Message, e.NotStarted = Internal, "the record of earlier calls cannot be read, so the call was not run", true
-			out, ok = x.fail(e), true
-		}
-	}()
-	out, ok = t.gate.executor().Recall(ctx, x)
-	if ok && t.gate.Executor != nil {
-		out.Result = t.gate.complete(x, out)
+	d := t.gate
+	if d.Executor == nil {
+		return d.local.Recall(ctx, x)
 	}
-	return out, ok
+	type recalled struct {
+		out Outcome
+		ok  bool
+	}
+	done := make(chan recalled, 1)
+	go func() {
+		r := recalled{ok: true}
+		finished := false
+		defer func() {
+			if !finished {
+				e := panicked(recover())
+				e.Code, e.Message, e.NotStarted = Internal, "the record of earlier calls cannot be read, so the call was not run", true
+				r.out = x.fail(e)
+			}
+			done <- r
+		}()
+		if r.out, r.ok = d.Executor.Recall(ctx, x); r.ok {
+			r.out.Result = d.complete(x, r.out)
+		}
+		finished = true
+	}()
+	select {
+	case r := <-done:
+		return r.out, r.ok
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(2 * d.grace())
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.out, r.ok
+	case <-late.C:
+		return x.fail(&Error{Code: OutcomeUnknown, Cause: context.Cause(ctx), Message: "the executor did not say whether the call was submitted before; it may have run then, verify before you repeat it"}), true
+	}
 }
 
 // A signal fires once and can be waited for by many. It exists so that waiting

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/callgate/callgate/schema"
 )
@@ -123,6 +124,8 @@ type Error struct {
 	NotStarted bool
 	Cause      error  // never shown to the model
 	Stack      []byte // of a panic; never shown to the model
+
+	answered bool // made of a Result: NotStarted is about the call that it answers
 }
 
 // Error returns the code, the message and the cause.
@@ -194,13 +197,35 @@ func CodeOf(err error) Code {
 	return ExecutionError
 }
 
+// ownFailure returns err as the failure of the call whose handler returned it. What the
+// answer to another call says about its start (a nested dispatch that was refused,
+// or could not reach its server) is not so of the one that passes it on: that
+// handler runs, and may have done something before.
+func ownFailure(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e == nil || !e.answered || !e.NotStarted {
+		return err
+	}
+	e = new(*e.whole())
+	e.NotStarted = false
+	return e
+}
+
 // asError returns err as an *Error, made from its text and its implied code if
 // it is none.
 func asError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.whole()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return &Error{Code: CodeOf(err), Message: err.Error(), Cause: err}
 	}
-	return &Error{Code: CodeOf(err), Message: err.Error(), Cause: err}
+	e = e.whole()
+	if outer, inner := err.Error(), e.Error(); outer != inner && strings.Contains(outer, inner) {
+		// What was said around it counts: "saving a.txt: ...".
+		around := *e
+		around.Message = strings.Replace(outer, inner, e.Message, 1)
+		return &around
+	}
+	return e
 }
 
 // whole returns e if it can stand for a failure. A nil *Error in an error, the

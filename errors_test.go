@@ -44,6 +44,15 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
+// What a handler says around an error with a code reaches the model.
+func TestWrappedError(t *testing.T) {
+	inner := &Error{Code: Conflict, Message: "changed since it was read", Cause: errors.New("a secret cause")}
+	got := one(t, new(Dispatcher), tool("t", returns(Result{}, fmt.Errorf("saving a.txt: %w", inner))), "")
+	if got.Code != Conflict || got.Message != "saving a.txt: changed since it was read" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	for _, tt := range []struct {
 		r    Result

@@ -3,6 +3,7 @@ package callgate
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -58,8 +59,9 @@ type Execution struct {
 	start     time.Time
 	attempts  atomic.Int32
 	lock      ticket
-	entered   atomic.Bool
-	first     attempt // most executions need no other
+	entered   atomic.Bool // by Handle
+	tried     atomic.Bool // the handler was entered and may have had its effect
+	first     attempt     // most executions need no other
 }
 
 // Anonymous reports whether the call belongs to no session: nobody can submit it
@@ -208,9 +210,21 @@ func (x *Execution) invoke(ctx context.Context, _ Call) (Result, error) {
 	if err := ctx.Err(); err != nil { // a middleware that did not heed it: the call may have been answered
 		return Result{}, &Error{Code: CodeOf(err), NotStarted: x.Attempts() == 0, Cause: err, Message: "its time was up before it was tried"}
 	}
+	if x.Effect == Once && x.tried.Swap(true) {
+		return Result{}, &Error{Code: Internal, Message: "a middleware tried a call again that must run once, and was stopped; it may have run, verify before you repeat it"}
+	}
 	n := x.attempts.Add(1)
 	x.gate.observe(ctx, Event{Kind: Started, Call: x.Call, Tool: &x.entry.Tool, Attempt: int(n)})
-	return x.entry.Handler(ctx, x.Call)
+	r, err := x.entry.Handler(ctx, x.Call)
+	if err != nil {
+		err = ownFailure(err)
+		if e, ok := errors.AsType[*Error](err); ok && e != nil && e.NotStarted {
+			x.tried.Store(false) // the handler says that nothing was sent or begun
+		}
+	} else if r.Code != "" && r.State == NotStarted {
+		r.State = "" // the answer to another call, passed on
+	}
+	return r, err
 }
 
 // fail returns the outcome of a call that failed with e.
@@ -275,7 +289,7 @@ func (l *Local) Recall(ctx context.Context, x *Execution) (Outcome, bool) {
 		select {
 		case <-rec.done:
 		case <-ctx.Done():
-			return x.fail(canceledBeforeStart(ctx)), true
+			return x.leftRunning(ctx), true
 		}
 	}
 }
@@ -300,7 +314,7 @@ func (l *Local) Execute(ctx context.Context, x *Execution) Outcome {
 		select {
 		case <-rec.done:
 		case <-ctx.Done():
-			return x.fail(canceledBeforeStart(ctx))
+			return x.leftRunning(ctx)
 		}
 	}
 }
@@ -334,6 +348,14 @@ func (l *Local) find(x *Execution) (running *record, answer *Outcome) {
 	out.Result.CallID = x.Call.ID
 	out.Result.Recorded = true
 	return nil, &out
+}
+
+// leftRunning answers a repetition whose turn was stopped: the call itself goes on
+// for whoever submitted it before.
+func (x *Execution) leftRunning(ctx context.Context) Outcome {
+	out := x.fail(&Error{Code: Canceled, Cause: context.Cause(ctx), Message: "the turn was stopped while the same call, submitted before, was running; " + OutcomeUnknown.Info().Advice})
+	out.Result.State = Unknown
+	return out
 }
 
 func (l *Local) claim(x *Execution) *record {

@@ -53,8 +53,8 @@ func (c *Catalog) plan(turn Turn, plan Plan) {
 			continue
 		}
 		plan[i] = c.step(call)
-		if turn.Cut {
-			plan[i].Refusal = &Error{Code: MalformedArguments, NotStarted: true, Message: "the turn was cut off at the provider's output limit, so none of its calls ran; send the call again, with less in one turn"}
+		if turn.Cut || turn.Filtered {
+			plan[i].Refusal = turn.notWhole()
 		}
 		if plan[i].Refusal != nil {
 			continue
@@ -72,6 +72,15 @@ func (c *Catalog) plan(turn Turn, plan Plan) {
 // have been seen to propose some dozens at once.
 const maxCalls = 512
 
+// notWhole is why no call of a turn that the provider ended early runs.
+func (t Turn) notWhole() *Error {
+	msg := "the turn was cut off at the provider's output limit, so none of its calls ran; send the call again, with less in one turn"
+	if !t.Cut {
+		msg = "the provider's safety rules stopped the turn before it was complete, so none of its calls ran"
+	}
+	return &Error{Code: MalformedArguments, NotStarted: true, Message: msg}
+}
+
 func (c *Catalog) step(call Call) Step {
 	e, ok := c.tools[call.Name]
 	if !ok {
@@ -79,7 +88,7 @@ func (c *Catalog) step(call Call) Step {
 	}
 	s := Step{Call: call, Tool: &e.Tool, entry: e}
 	s.Call.Arguments = slices.Clone(orEmpty(call.Arguments))
-	violations, err := e.input.Validate(s.Call.Arguments)
+	violations, err := e.validate(s.Call.Arguments)
 	if err == nil && len(violations) > 0 && len(e.Repair) > 0 {
 		if repaired, notes, ok := e.input.Repair(s.Call.Arguments, e.Repair); ok {
 			s.Call.Arguments, violations = repaired, nil
@@ -95,6 +104,27 @@ func (c *Catalog) step(call Call) Step {
 		s.Refusal = &Error{Code: InvalidArguments, Message: violations.String(), Violations: violations, NotStarted: true}
 	}
 	return s
+}
+
+// validate checks arguments against the input schema, and that they are an object
+// whatever the schema says.
+func (e *entry) validate(args []byte) (schema.Violations, error) {
+	violations, err := e.input.Validate(args)
+	if err == nil && len(violations) == 0 && !isObject(args) {
+		violations = schema.Violations{notObject}
+	}
+	return violations, err
+}
+
+// notObject is the violation of arguments that are no object and that the schema
+// admits: {}, true and {"type":["object","null"]} do, and models are shown an
+// object all the same.
+var notObject = schema.Violation{Keyword: "type", Message: "expected object", Expected: "object"}
+
+// isObject reports whether valid JSON is an object.
+func isObject(args []byte) bool {
+	args = bytes.TrimLeft(args, " \t\r\n")
+	return len(args) > 0 && args[0] == '{'
 }
 
 var emptyObject = json.RawMessage("{}")

@@ -33,16 +33,16 @@ func TestPlanOrder(t *testing.T) {
 		for _, kind := range []string{"r", "w", "x", "v"} {
 			tool := Tool{
 				Spec: Spec{
-					Name: kind, InputSchema: json.RawMessage(`{"type":"string"}`),
+					Name: kind, InputSchema: json.RawMessage(`{"properties":{"key":{"type":"string"}}}`),
 					Annotations: Annotations{ReadOnlyHint: kind == "r" || kind == "v"},
 				},
 				Handler: func(context.Context, Call) (Result, error) { panic("planning runs nothing") },
 			}
 			if kind == "r" || kind == "w" {
 				tool.Access = func(args json.RawMessage) []Access {
-					var key string
-					json.Unmarshal(args, &key)
-					return []Access{{Key: key, Write: kind == "w"}}
+					var a struct{ Key string }
+					json.Unmarshal(args, &a)
+					return []Access{{Key: a.Key, Write: kind == "w"}}
 				}
 			}
 			if err := r.Register(tool); err != nil {
@@ -52,7 +52,7 @@ func TestPlanOrder(t *testing.T) {
 		var calls []Call
 		for word := range strings.FieldsSeq(tt.turn) {
 			name, key, _ := strings.Cut(word, ":")
-			args, _ := json.Marshal(key)
+			args, _ := json.Marshal(map[string]string{"key": key})
 			if name == "!" {
 				name, args = "w", []byte(`7`)
 			}
@@ -124,6 +124,34 @@ func TestPlanArguments(t *testing.T) {
 
 // H027: a turn that was cut at the output limit runs nothing, even where the
 // arguments look whole.
+// Arguments are an object even where a schema admits other values: the model was
+// shown an object, and handlers and rules expect one. H005 has this kind.
+func TestPlanArgumentsAreAnObject(t *testing.T) {
+	for _, s := range []string{`{}`, `true`, `{"type":["object","null"]}`, `{"anyOf":[{"type":"object"},{"type":"array"}]}`, `{"type":["object","string","number"]}`} {
+		var r Registry
+		if err := r.Register(Tool{
+			Spec:    Spec{Name: "t", InputSchema: json.RawMessage(s)},
+			Handler: func(context.Context, Call) (Result, error) { return Result{}, nil },
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range []string{`null`, `[]`, `"x"`, ` 7`, `false`} {
+			refusal := r.Catalog().Plan(Calls(Call{Name: "t", Arguments: json.RawMessage(args)}))[0].Refusal
+			if refusal == nil || refusal.Code != InvalidArguments || len(refusal.Violations) == 0 || refusal.Violations[0].Path != "" {
+				t.Errorf("%s with %s: %v, want a violation at the root", s, args, refusal)
+			}
+			if v, err := r.Validate("t", []byte(args)); err != nil || len(v) == 0 {
+				t.Errorf("%s validates %s: %v, %v", s, args, v, err)
+			}
+		}
+		for _, args := range []string{``, `{}`, "\n {\"a\":1}"} {
+			if s := r.Catalog().Plan(Calls(Call{Name: "t", Arguments: json.RawMessage(args)}))[0]; s.Refusal != nil {
+				t.Errorf("%q: %v", args, s.Refusal)
+			}
+		}
+	}
+}
+
 func TestPlanCut(t *testing.T) {
 	r := registry(t, echo("t"))
 	p := r.Catalog().Plan(Turn{Calls: []Call{{Name: "t"}, {Name: "t"}}, Cut: true})
@@ -131,6 +159,16 @@ func TestPlanCut(t *testing.T) {
 		if s.Refusal == nil || s.Refusal.Code != MalformedArguments || !strings.Contains(s.Refusal.Message, "output limit") {
 			t.Errorf("refusal of a cut turn: %v", s.Refusal)
 		}
+	}
+}
+
+// A sibling: a turn that the provider's safety rules stopped runs nothing either,
+// and is not said to have been too long.
+func TestPlanFiltered(t *testing.T) {
+	r := registry(t, echo("t"))
+	s := r.Catalog().Plan(Turn{Calls: []Call{{Name: "t"}}, Filtered: true})[0]
+	if s.Refusal == nil || s.Refusal.Code != MalformedArguments || !strings.Contains(s.Refusal.Message, "safety rules") || strings.Contains(s.Refusal.Message, "limit") {
+		t.Errorf("refusal of a filtered turn: %v", s.Refusal)
 	}
 }
 

@@ -286,6 +286,9 @@ func (r *Registry) compile(t Tool, loc string) (*entry, error) {
 	if e.input, err = r.schema(e.InputSchema); err != nil {
 		return nil, fmt.Errorf("inputSchema: %w", err)
 	}
+	if !e.input.AdmitsObject() {
+		return nil, fmt.Errorf("inputSchema: its type leaves no object, and arguments are always one, so the tool could never be called")
+	}
 	if len(e.OutputSchema) > 0 {
 		if e.output, err = r.schema(e.OutputSchema); err != nil {
 			return nil, fmt.Errorf("outputSchema: %w", err)

@@ -73,6 +73,9 @@ func TestRegisterRefuses(t *testing.T) {
 		{Tool{Spec: Spec{Name: "a"}}, "handler"},
 		{spec(Spec{Name: "a", InputSchema: json.RawMessage(`{"properties":{"size":{"type":"intger"}}}`)}), "/properties/size/type"},
 		{spec(Spec{Name: "a", InputSchema: json.RawMessage(`{"$ref":"http://localhost/x"}`)}), "inputSchema"},
+		{spec(Spec{Name: "a", InputSchema: json.RawMessage(`{"type":"string"}`)}), "no object"},
+		{spec(Spec{Name: "a", InputSchema: json.RawMessage(`{"type":["array","null"]}`)}), "no object"},
+		{spec(Spec{Name: "a", InputSchema: json.RawMessage(`false`)}), "no object"},
 		{spec(Spec{Name: "a", OutputSchema: json.RawMessage(`{"type":1}`)}), "outputSchema"},
 		{spec(Spec{Name: "a", Description: "x\xff"}), "UTF-8"},
 		{spec(Spec{Name: "a", Description: strings.Repeat("x", 1<<16+1)}), "65536"},
@@ -154,7 +157,7 @@ func TestSourceChanges(t *testing.T) {
 	if got := d.Dispatch(t.Context(), r.Catalog(), turn); got[0].ModelText() != "new" || got[1].ModelText() != "new" {
 		t.Errorf("with the next one: %q", got)
 	}
-	if r.Catalog() != r.Catalog() {
+	if first := r.Catalog(); first != r.Catalog() {
 		t.Error("an unchanged registry makes a new catalog each time")
 	}
 }

@@ -73,7 +73,12 @@ func (f *Files) search(ctx context.Context, _ string, in grepInput) (a answer[gr
 	for _, n := range s.notes(found, "give it as path to search it") {
 		a.note("%s", n)
 	}
-	if skipped := a.value.Skipped; len(skipped) > 0 && !found {
+	// Binary files are no text to miss beside other matches; what could not be searched may hold the one that was meant.
+	skipped := a.value.Skipped
+	if found {
+		skipped = out.unsearched
+	}
+	if len(skipped) > 0 {
 		a.note("not searched: %s", some(skipped))
 	}
 	if a.value.Truncated {
@@ -132,6 +137,8 @@ type grepText struct {
 	around bool // lines around matches are shown too
 	lines  int
 	b      strings.Builder
+
+	unsearched []string // text for all we know that was not searched, with the reason, at most 100
 }
 
 // add takes what was found in one file and reports whether there is room for more.
@@ -139,6 +146,9 @@ func (t *grepText) add(r fileMatches) bool {
 	if r.skipped != "" {
 		if len(t.answer.Skipped) < 100 {
 			t.answer.Skipped = append(t.answer.Skipped, r.path+" ("+r.skipped+")")
+		}
+		if (r.skipped == tooLarge || r.skipped == cannotBeRead) && len(t.unsearched) < 100 {
+			t.unsearched = append(t.unsearched, r.path+" ("+r.skipped+")")
 		}
 		return true
 	}

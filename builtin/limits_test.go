@@ -2,10 +2,13 @@ package builtin
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/workspace"
 )
 
 // A picture that no provider takes would fail every later turn of the session.
@@ -92,4 +95,22 @@ func TestOddNames(t *testing.T) {
 	}
 	w.says(r, "\"new\\nline.txt\"")
 	w.says(w.call("glob", "pattern", "new*"), "\"new\\nline.txt\"")
+}
+
+// A match that is shown must not hide that the file which was meant was not searched. H153 has this kind.
+func TestGrepNamesTheFileThatIsTooLarge(t *testing.T) {
+	w := newWorld(t)
+	w.put("small", "needle\n")
+	w.put("bin", "needle\x00")
+	w.put("big.log", "needle\n")
+	if err := os.Truncate(filepath.Join(w.dir, "big.log"), workspace.DefaultReadLimit+1); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"content", "files", "count"} {
+		r := w.call("grep", "pattern", "needle", "mode", mode)
+		w.says(r, "small", "not searched: big.log (too large)")
+		if strings.Contains(r.ModelText(), "bin") {
+			t.Errorf("%s: a binary file is noise beside a match: %s", mode, r.ModelText())
+		}
+	}
 }

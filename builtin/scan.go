@@ -125,18 +125,24 @@ type fileMatches struct {
 	lines   []grepLine
 }
 
+// Why a file that may well hold text was not searched.
+const (
+	tooLarge     = "too large"
+	cannotBeRead = "cannot be read"
+)
+
 func (s scanner) file(ctx context.Context, ws *workspace.Workspace, path string) fileMatches {
 	r := fileMatches{path: path}
 	raw, err := ws.ReadFile(path, 0)
 	switch {
 	case errors.Is(err, workspace.ErrTooLarge):
-		r.skipped = "too large"
+		r.skipped = tooLarge
 		return r
 	case errors.Is(err, workspace.ErrNotRegular):
 		r.skipped = "not a regular file"
 		return r
 	case err != nil:
-		r.skipped = "cannot be read"
+		r.skipped = cannotBeRead
 		return r
 	}
 	d, ok := decode(raw)

@@ -40,7 +40,7 @@ type Response struct {
 // Turn returns the calls of the response as a turn for [callgate.Dispatcher].
 // An empty session makes it anonymous.
 func (r Response) Turn(session string, number int) callgate.Turn {
-	return callgate.Turn{Session: session, Number: number, Calls: r.Message.Calls(), Cut: r.Cut}
+	return callgate.Turn{Session: session, Number: number, Calls: r.Message.Calls(), Cut: r.Cut, Filtered: r.Stop == Refusal}
 }
 
 // A StopReason is why a model stopped, in one spelling for all providers.

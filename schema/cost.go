@@ -14,6 +14,7 @@ const (
 	entriesAStep = 2
 	patternShift = 5  // bytes × instructions >> patternShift is steps
 	smallPattern = 64 // instructions; below, MaxBytes of text are affordable
+	fewDemands   = 8  // names; what MaxBytes of empty objects lack of so few is affordable
 )
 
 // ownEffort is what s alone costs on a scalar.
@@ -21,6 +22,21 @@ func ownEffort(s *jsonschema.Schema) int {
 	n := 1
 	if s.Enum != nil {
 		n += len(s.Enum.Values) / entriesAStep
+	}
+	return n
+}
+
+// demands is what the names that s requires may cost on an object: each that is
+// missing is looked up, listed and worded.
+func demands(s *jsonschema.Schema) int {
+	n := len(s.Required) + len(s.DependentRequired) + len(s.Dependencies)
+	for _, names := range s.DependentRequired {
+		n += len(names)
+	}
+	for _, d := range s.Dependencies {
+		if names, ok := d.([]string); ok {
+			n += len(names)
+		}
 	}
 	return n
 }
@@ -91,6 +107,10 @@ func (c *costing) parts(s *jsonschema.Schema, v any, add func(*jsonschema.Schema
 	}
 	switch v := v.(type) {
 	case map[string]any:
+		*n += c.g.demands[c.g.id[s]]
+		if *n > maxSteps {
+			return
+		}
 		other := otherMembers(s)
 		for name, m := range v {
 			for re := range s.PatternProperties {

@@ -20,6 +20,7 @@ type graph struct {
 	recursive  []*jsonschema.Schema
 	weight     []int                     // by id: subschemas that apply to one value, itself included
 	effort     []int                     // by id: the engine's steps for one scalar, patterns apart
+	demands    []int                     // by id: names that an object may lack
 	sizes      map[jsonschema.Regexp]int // instructions of each RE2 pattern
 	dear       bool                      // some value could cost much more than its own length
 	placer     *placer
@@ -64,7 +65,7 @@ func survey(roots []*jsonschema.Schema, names []string, sizes map[jsonschema.Reg
 	if len(g.all) > MaxSubschemas+len(roots) {
 		return nil, &CompileError{"", fmt.Sprintf("the schema has more than %d subschemas: split the tool or share definitions with $ref", MaxSubschemas)}
 	}
-	g.weight, g.effort = make([]int, len(g.all)), make([]int, len(g.all))
+	g.weight, g.effort, g.demands = make([]int, len(g.all)), make([]int, len(g.all)), make([]int, len(g.all))
 	for _, s := range g.all {
 		if _, err := g.weigh(s); err != nil {
 			return nil, err
@@ -95,7 +96,8 @@ func (g *graph) weigh(s *jsonschema.Schema) (int, error) {
 	}
 	g.weight[g.id[s]] = sum
 	g.effort[g.id[s]] = effort
-	g.dear = g.dear || effort > 1 || len(s.PatternProperties) > 0 || g.sizes[s.Pattern] > smallPattern
+	g.demands[g.id[s]] = demands(s)
+	g.dear = g.dear || effort > 1 || g.demands[g.id[s]] > fewDemands || len(s.PatternProperties) > 0 || g.sizes[s.Pattern] > smallPattern
 	return sum, nil
 }
 

@@ -2,12 +2,15 @@ package schema
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Bind decodes data, which a schema has accepted, into the value that v points to, with the v2 semantics of
@@ -18,7 +21,9 @@ import (
 // 64 numbers of one document may be spelled so. A number outside the Go type is an error, never wrapped or rounded.
 //
 // An error of Bind is a *json.SemanticError or a *jsontext.SyntacticError whose JSONPointer says where; [BindViolation] puts the former in words for a model.
-// Into an any, numbers arrive as float64, rounded or refused past its range: use jsontext.Value to keep them.
+//
+// Into an any, a number arrives as float64; an integer that a float64 would round arrives as int64 or uint64, and one that these cannot
+// hold either is an error. Use jsontext.Value to keep numbers as they are written.
 func Bind(data []byte, v any) error {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
@@ -26,7 +31,7 @@ func Bind(data []byte, v any) error {
 	}
 	for left := maxRespelled; ; left-- {
 		rv.Elem().SetZero()
-		err := json.Unmarshal(data, v)
+		err := json.Unmarshal(data, v, bindOptions(rv.Type().Elem()))
 		if err == nil || left == 0 {
 			return err
 		}
@@ -85,6 +90,75 @@ func bindsFrom(t reflect.Type) string {
 		return "a " + takes[0]
 	}
 }
+
+// bindOptions returns what binding into t needs beyond the defaults.
+func bindOptions(t reflect.Type) json.Options {
+	if with, ok := holdsAny.Load(t); ok {
+		return with.(json.Options)
+	}
+	with := json.JoinOptions()
+	if reachesAny(t, map[reflect.Type]bool{}) {
+		with = wholeNumbers
+	}
+	holdsAny.Store(t, with)
+	return with
+}
+
+// holdsAny has the options for types seen before: a few, as many as there are tools. It is a cache of a pure function.
+var holdsAny sync.Map
+
+// reachesAny reports whether a value of type t may hold an empty interface. Types that decode themselves are asked as well: they cost nothing.
+func reachesAny(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return t.NumMethod() == 0
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return reachesAny(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if reachesAny(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wholeNumbers decodes numbers into an any without losing digits of an integer.
+var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	text := string(raw)
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return err
+	}
+	if strings.ContainsAny(text, ".eE") || math.Abs(f) < 1<<53 {
+		*v = f
+		return nil
+	}
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if *v = i; i == 1<<53 || i == -1<<53 {
+			*v = f
+		}
+		return nil
+	}
+	u, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	*v = u
+	return nil
+}))
 
 // maxRespelled bounds how often Bind reads a document again.
 const maxRespelled = 64

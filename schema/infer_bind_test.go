@@ -220,3 +220,39 @@ func BenchmarkBind(b *testing.B) {
 		})
 	}
 }
+
+// H015: what goes into an any keeps the digits of an integer too.
+func TestBindAny(t *testing.T) {
+	type args struct {
+		X any            `json:"x"`
+		M map[string]any `json:"m,omitempty"`
+		L []any          `json:"l,omitempty"`
+	}
+	for _, c := range []struct {
+		data string
+		want any // nil: an error
+	}{
+		{`{"x":1}`, 1.0},
+		{`{"x":-0.5}`, -0.5},
+		{`{"x":9007199254740992}`, 9007199254740992.0},
+		{`{"x":9007199254740993}`, int64(9007199254740993)},
+		{`{"x":-9223372036854775808}`, int64(-9223372036854775808)},
+		{`{"x":18446744073709551615}`, uint64(18446744073709551615)},
+		{`{"x":18446744073709551616}`, nil},
+		{`{"x":1e300}`, 1e300},
+		{`{"x":1e400}`, nil},
+		{`{"x":"9007199254740993"}`, "9007199254740993"},
+		{`{"x":true}`, true},
+	} {
+		var a args
+		err := schema.Bind([]byte(c.data), &a)
+		if c.want == nil && err == nil || c.want != nil && (err != nil || a.X != c.want) {
+			t.Errorf("%s: %T %[2]v, %v; want %T %[4]v", c.data, a.X, err, c.want)
+		}
+	}
+	var a args
+	if err := schema.Bind([]byte(`{"x":null,"m":{"k":{"n":9007199254740993}},"l":[9007199254740993]}`), &a); err != nil ||
+		a.M["k"].(map[string]any)["n"] != int64(9007199254740993) || a.L[0] != int64(9007199254740993) {
+		t.Errorf("deep: %v, %v", a, err)
+	}
+}

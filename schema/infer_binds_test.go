@@ -181,7 +181,7 @@ func TestBindsAtTheRoot(t *testing.T) {
 		Rest jsontext.Value `json:",embed"`
 	}
 	type broken struct {
-		A string `json:"a,omitEmpty"`
+		A string `json:"a,omitEmpty"` //lint:ignore SA5008 the slip is the point
 	}
 	for _, c := range []struct {
 		typ          reflect.Type

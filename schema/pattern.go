@@ -26,8 +26,9 @@ type patterns struct {
 	slow   bool                      // some pattern backtracks
 	sizes  map[jsonschema.Regexp]int // instructions of those that do not
 
-	mu   sync.Mutex // one Explain at a time where patterns backtrack: they share left
-	left time.Duration
+	mu     sync.Mutex // one Explain at a time where patterns backtrack: they share left
+	left   time.Duration
+	gaveUp bool // a match was not decided
 }
 
 // compile is the engine's RegexpEngine.
@@ -78,7 +79,7 @@ func (p *patterns) begin() func() {
 		return func() {}
 	}
 	p.mu.Lock()
-	p.left = backtrackTotal
+	p.left, p.gaveUp = backtrackTotal, false
 	return p.mu.Unlock
 }
 
@@ -90,13 +91,16 @@ type backtracker struct {
 func (b *backtracker) String() string { return b.re.String() }
 
 // MatchString is false for a string that is too long and for a match that the
-// clock stopped: the safe reading of "not known".
+// clock stopped, and says so in gaveUp: under not, or for the name of a member,
+// "no match" would otherwise make a value valid.
 func (b *backtracker) MatchString(s string) bool {
 	if len(s) > backtrackBytes || b.in.left <= 0 {
+		b.in.gaveUp = true
 		return false
 	}
 	start := time.Now()
 	ok, err := b.re.MatchString(s)
 	b.in.left -= time.Since(start)
+	b.in.gaveUp = b.in.gaveUp || err != nil
 	return ok && err == nil
 }

@@ -35,6 +35,9 @@ func (p *place) variant(name, folded string) (string, bool) {
 	return declared, ok
 }
 
+// declares reports whether any name is declared here.
+func (p *place) declares() bool { return p != nil && len(p.names) > 0 }
+
 func (p *place) member(name string) *place {
 	if p == nil {
 		return nil

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pb33f/jsonschema/v6"
 )
@@ -99,6 +100,15 @@ func compile(raw []byte, with setup) (s *Schema, err error) {
 	return s, nil
 }
 
+// AdmitsObject reports whether the root's type leaves an object possible; true
+// where that is not said at the root itself.
+func (s *Schema) AdmitsObject() bool {
+	if s.engine.Bool != nil {
+		return *s.engine.Bool
+	}
+	return s.engine.Types == nil || slices.Contains(s.engine.Types.ToStrings(), "object")
+}
+
 // Fast reports whether Check can ever answer valid for this schema, and if not,
 // which keyword at which place of the schema prevents it.
 func (s *Schema) Fast() (bool, string) { return s.slow == "", s.slow }
@@ -117,7 +127,7 @@ func (s *Schema) Validate(data []byte) (Violations, error) {
 
 // Explain is Validate without the fast tier: always the gate and the engine.
 func (s *Schema) Explain(data []byte) (found Violations, err error) {
-	v, bad := read(data, reading{maxBytes: MaxBytes, keep: true, foldNames: true, place: s.root})
+	v, bad := read(data, reading{maxBytes: MaxBytes, keep: true, place: s.root})
 	if bad != nil {
 		return nil, bad
 	}
@@ -133,6 +143,8 @@ func (s *Schema) Explain(data []byte) (found Violations, err error) {
 	defer done()
 	var failed *jsonschema.ValidationError
 	switch err := s.engine.Validate(v); {
+	case err == nil && s.patterns.gaveUp:
+		return Violations{{Keyword: "limit", Message: fmt.Sprintf("a pattern of the schema could not be decided on this value within %v and %d bytes a text; send shorter names and texts", backtrackTotal, backtrackBytes)}}, nil
 	case err == nil:
 		return nil, nil
 	case errors.As(err, &failed):

@@ -20,7 +20,7 @@ const (
 	KindSyntax      = "syntax"       // not JSON
 	KindTruncated   = "truncated"    // JSON so far, but it ends inside a value
 	KindDuplicate   = "duplicate"    // the same name twice in one object
-	KindCaseVariant = "case_variant" // a name that differs from another, or from a declared one, only by case
+	KindCaseVariant = "case_variant" // in an object with declared names, one that differs from another only by case
 	KindUTF8        = "utf8"         // a byte sequence that is not UTF-8
 	KindSurrogate   = "surrogate"    // half of a UTF-16 surrogate pair
 	KindDepth       = "depth"        // deeper than MaxDepth
@@ -47,21 +47,20 @@ func (e *SyntaxError) Error() string {
 // Strict reports why data is not strict JSON, or nil if it is.
 //
 // Strict JSON is RFC 8259 and, on top of it: valid UTF-8, no lone surrogates,
-// no name twice in one object, no two names in one object that differ only by
-// case (Unicode simple folding), and the limits of this package. Blank data is
-// a syntax error here; callers that read it as {} do so before.
+// no name twice in one object, and the limits of this package. Blank data is a
+// syntax error here; callers that read it as {} do so before.
 //
-// A case variant of a *declared* name needs the schema; [Schema.Validate] looks
-// for those too.
+// Which names may not differ only by case (Unicode simple folding) needs the
+// schema: in an object for which it declares names, no two may. [Schema.Validate]
+// looks for those too.
 func Strict(data []byte) *SyntaxError {
-	_, err := read(data, reading{maxBytes: MaxBytes, foldNames: true})
+	_, err := read(data, reading{maxBytes: MaxBytes})
 	return err
 }
 
 // reading is what one pass of the gate does and permits.
 type reading struct {
 	maxBytes  int
-	foldNames bool              // refuse names that differ only by case
 	keep      bool              // build the value for the engine
 	place     *place            // the declared names at the root: their case variants are refused
 	onName    func(name string) // sees each member name in document order
@@ -203,7 +202,7 @@ func (g *gate) object(depth int, here *place) (any, *SyntaxError) {
 		}
 		g.path = append(g.path, name)
 		key := name
-		if g.foldNames {
+		if here.declares() { // a record; in a map, such as of variables, "Path" and "PATH" are two
 			key = fold(name)
 		}
 		if first, dup := seen[key]; dup {

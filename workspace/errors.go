@@ -48,8 +48,6 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-var errChanged = errors.New("the path changed while it was used")
-
 // describe turns what the operating system said about name into an Error. An error that is one already passes unchanged.
 func describe(op, name string, err error) error {
 	if err == nil {

@@ -101,3 +101,15 @@ func TestKeyAndWriteAgree(t *testing.T) {
 		}
 	}
 }
+
+// An absolute link whose target passes another link and goes up again leads where the system says.
+func TestAbsoluteLinkThroughALink(t *testing.T) {
+	dir := tree(t, map[string]string{"d/e/": "", "d/x": "of the system", "x": "of the spelling", "l -> d/e": ""})
+	if err := os.Symlink(dir+"/l/../x", filepath.Join(dir, "abs")); err != nil {
+		t.Fatal(err)
+	}
+	w := mustOpen(t, dir)
+	if got := w.Key("abs"); got[0] != "file:d/x" || read(t, filepath.Join(dir, "abs")) != "of the system" {
+		t.Errorf("Key(abs) = %q, want file:d/x", got)
+	}
+}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -13,6 +14,16 @@ import (
 // maxLinks is the number of links that one path may pass, as in Linux (path_resolution(7)).
 const maxLinks = 40
 
+// What a path may be: as long as Linux takes one at once (PATH_MAX), in bytes as written, and as deep as trees of people
+// are by far, in names. Looking a path up costs the square of its depth; without a limit one call could take minutes.
+const (
+	maxPath  = 4096
+	maxDepth = 255
+)
+
+// shownPath is how much of a path that is too long is said back, in bytes.
+const shownPath = 100
+
 // rel turns a path as the model wrote it into a clean slash path below the root, "." being the root. It reads nothing.
 func (w *Workspace) rel(op, name string) (string, error) {
 	bad := func(kind error, reason, fix string) (string, error) {
@@ -23,6 +34,11 @@ func (w *Workspace) rel(op, name string) (string, error) {
 	}
 	if strings.IndexByte(name, 0) >= 0 {
 		return bad(ErrInvalidPath, "the path has a NUL character", "remove it")
+	}
+	if len(name) > maxPath {
+		long := name
+		name = strings.ToValidUTF8(name[:shownPath], "") + "…"
+		return bad(ErrInvalidPath, fmt.Sprintf("the path has %d bytes; at most %d are accepted", len(long), maxPath), "use a shorter one")
 	}
 	clean := path.Clean(filepath.ToSlash(name))
 	if filepath.IsAbs(name) {
@@ -37,6 +53,10 @@ func (w *Workspace) rel(op, name string) (string, error) {
 	}
 	if !filepath.IsLocal(filepath.FromSlash(clean)) { // "..", and on Windows reserved names and rooted paths
 		return bad(ErrEscape, "the path is outside the workspace", "use a path inside it")
+	}
+	if depth := strings.Count(clean, "/") + 1; depth > maxDepth {
+		name = strings.ToValidUTF8(name[:shownPath], "") + "…"
+		return bad(ErrInvalidPath, fmt.Sprintf("the path has %d parts; at most %d are accepted", depth, maxDepth), "use a shorter one")
 	}
 	return clean, nil
 }
@@ -61,6 +81,17 @@ func (w *Workspace) cut(abs string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// below is cut for the target of a link, in which a ".." behind another link leads to the parent of what that one leads to:
+// it is kept for follow to walk, where cleaning the text would find another file than the system does.
+func (w *Workspace) below(target string) (string, bool) {
+	for _, s := range w.spellings {
+		if rest, ok := strings.CutPrefix(target, strings.TrimSuffix(s, "/")+"/"); ok && rest != ".." && !strings.HasPrefix(rest, "../") {
+			return rest, true
+		}
+	}
+	return w.cut(path.Clean(target))
 }
 
 // follow resolves every link of a clean relative path, the last one too, and returns a path without links. What does not
@@ -93,7 +124,9 @@ func (w *Workspace) follow(rel string) (real string, err error) {
 		case err != nil:
 			return "", err
 		case st.Mode()&fs.ModeSymlink == 0:
-			done = append(done, c)
+			if done = append(done, c); len(done) > maxDepth { // by links
+				return "", syscall.ENAMETOOLONG
+			}
 			continue
 		}
 		if links++; links > maxLinks {
@@ -104,7 +137,7 @@ func (w *Workspace) follow(rel string) (real string, err error) {
 			return "", err
 		}
 		if filepath.IsAbs(target) {
-			inside, ok := w.cut(path.Clean(filepath.ToSlash(target)))
+			inside, ok := w.below(filepath.ToSlash(target))
 			if !ok {
 				return "", errEscapes
 			}

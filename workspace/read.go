@@ -42,14 +42,18 @@ func (w *Workspace) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Not by Stat().Size(): the file may grow, and some file systems report 0.
+	tooLarge := &Error{Op: "read", Path: name, Err: ErrTooLarge,
+		Reason: fmt.Sprintf("the file is larger than %d bytes", limit), Fix: "read a part of it"}
+	// What says that it is too large is not read. What does not say so may grow, and some file systems report 0.
+	if st, err := f.Stat(); err == nil && st.Size() > limit {
+		return nil, tooLarge
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, describe("read", name, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, &Error{Op: "read", Path: name, Err: ErrTooLarge,
-			Reason: fmt.Sprintf("the file is larger than %d bytes", limit), Fix: "read a part of it"}
+		return nil, tooLarge
 	}
 	return data, nil
 }

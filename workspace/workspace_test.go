@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -215,6 +216,28 @@ func TestReadFileLimit(t *testing.T) {
 	}
 }
 
+// A search meets databases and disk images; what is refused for its size costs nothing.
+func TestTooLargeFileIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	w := mustOpen(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "image"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "image"), 1<<30); err != nil { // without blocks on the disk
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := w.ReadFile("image", 0)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes were taken to refuse it", took)
+	}
+}
+
 func TestStatAndReadDir(t *testing.T) {
 	w := mustOpen(t, tree(t, map[string]string{"d/a": "12345", "d/b -> a": "", "l -> d": "", "out -> /etc": ""}))
 	if st, err := w.Stat("d/b"); err != nil || st.Size() != 5 {
@@ -246,5 +269,44 @@ func TestResolve(t *testing.T) {
 	}
 	if got, err := w.Clean(w.Dir() + "/l/../l/f"); got != "l/f" || err != nil {
 		t.Errorf("Clean gives %q, %v: it asks no disk", got, err)
+	}
+}
+
+// The cost of a lookup grows with the square of the depth: a path of 40 KB from a model kept a call busy for a minute.
+func TestLongPathsAreRefusedAtOnce(t *testing.T) {
+	const deep = 300
+	dir := tree(t, map[string]string{"a": "text"})
+	w := mustOpen(t, dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := root.MkdirAll(strings.Repeat("d/", deep), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.Symlink(strings.Repeat("d/", 200), "half"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		why, name string
+		accepted  bool
+	}{
+		{"longer than the system takes, into nowhere", strings.Repeat("d/", 20_000) + "a", false},
+		{"longer than the system takes, and to a file", strings.Repeat("d/../", 20_000) + "a", false},
+		{"as long as it may be", strings.Repeat("./", (maxPath-1)/2) + "a", true},
+		{"two bytes longer", strings.Repeat("./", (maxPath+1)/2) + "a", false},
+		{"deeper than it may be", strings.Repeat("d/", maxDepth) + "d", false},
+		{"as deep as it may be", strings.Repeat("d/", maxDepth-1) + "d", true},
+		{"deeper by a link", "half/" + strings.Repeat("d/", 56), false},
+		{"as deep as it may be by a link", "half/" + strings.Repeat("d/", 55), true},
+	} {
+		_, err := w.Stat(c.name)
+		if c.accepted && err != nil || !c.accepted && !errors.Is(err, ErrInvalidPath) {
+			t.Errorf("%s: %v", c.why, err)
+		}
+		if err != nil && len(err.Error()) > 500 {
+			t.Errorf("%s: the error says %d bytes", c.why, len(err.Error()))
+		}
 	}
 }

@@ -159,6 +159,9 @@ func unreadableIsUsage(err error) error {
 
 // answer runs the calls of a turn and returns what is sent back for it.
 func (d *dispatch) answer(ctx context.Context, turn []byte) ([]byte, error) {
+	if d.turns == 0 {
+		turn = bytes.TrimPrefix(turn, []byte("\ufeff")) // some shells put a byte order mark before what they pipe
+	}
 	if err := scan(turn); err != nil {
 		return nil, err
 	}

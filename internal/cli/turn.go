@@ -59,6 +59,9 @@ type unreadable struct{ reason string }
 
 func (u *unreadable) Error() string { return "unreadable turn: " + u.reason }
 
+// maxPlace is how much of a JSON Pointer a message shows, in bytes.
+const maxPlace = 200
+
 // scan checks that turn is one JSON value and nothing after it, and says where
 // it is not. What stands inside it twice, or is not UTF-8, is left to who knows
 // whether it matters: within the arguments of a call it is a fault of that call.
@@ -75,8 +78,10 @@ func scan(turn []byte) error {
 	}
 	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		reason := strings.TrimPrefix(s.Err.Error(), "jsontext: ")
-		if s.JSONPointer != "" {
-			reason += " within " + string(s.JSONPointer)
+		if at := string(s.JSONPointer); len(at) > maxPlace { // as deep as the input, which is somebody's attack
+			reason += " within " + strings.ToValidUTF8(at[:maxPlace], "") + "…"
+		} else if at != "" {
+			reason += " within " + at
 		}
 		return unreadableAt(turn, s.ByteOffset, "it is not JSON: "+reason)
 	}
@@ -128,7 +133,7 @@ func marksOf(turn []byte) (marks []string, text bool) {
 		switch name {
 		case "calls":
 			marks = append(marks, "callgate")
-		case "choices", "tool_calls", "function_call", "finish_reason":
+		case "choices", "tool_calls", "function_call", "finish_reason", "refusal":
 			marks = append(marks, "openai")
 		case "stop_reason":
 			marks = append(marks, "anthropic")

@@ -25,7 +25,8 @@ func TestChoose(t *testing.T) {
 		{"auto", `{"content":null,"tool_calls":[]}`, "openai"},
 		{"auto", `{"content":[{"type":"text"}],"tool_calls":[]}`, "openai"}, // parts of text have no format of their own
 		{"auto", `{"content":[{"type":"refusal"}]}`, "openai"},
-		{"auto", `{"function_call":{}}`, "openai"}, // to be refused by who knows why
+		{"auto", `{"role":"assistant","content":"hi","refusal":null}`, "openai"}, // a final answer as the API has it
+		{"auto", `{"function_call":{}}`, "openai"},                               // to be refused by who knows why
 		{"auto", `[{"id":"a","function":{}}]`, "openai"},
 		{"auto", `[{"type":"function"}]`, "openai"},
 
@@ -83,6 +84,8 @@ func TestScan(t *testing.T) {
 			t.Errorf("%.60q: %v, want %q", test.turn, err, test.want)
 		case err != nil && (!strings.Contains(err.Error(), test.want) || !errors.As(err, new(*unreadable))):
 			t.Errorf("%.60q: %v, want %q", test.turn, err, test.want)
+		case err != nil && len(err.Error()) > 500:
+			t.Errorf("%.60q: the refusal has %d bytes", test.turn, len(err.Error()))
 		}
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package callgate
+
+const raceAllocs = 0
