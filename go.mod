@@ -3,22 +3,20 @@ module github.com/callgate/callgate
 go 1.26.0
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/dlclark/regexp2/v2 v2.13.0
 	github.com/go-json-experiment/json v1.27.2
+	github.com/goccy/go-yaml v1.19.2
 	github.com/pb33f/jsonschema/v6 v6.0.3
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/spf13/cobra v1.10.2
+	golang.org/x/sys v0.47.0
+	mvdan.cc/sh/v3 v3.14.0
 )
 
-require github.com/goccy/go-yaml v1.19.2
-
-require mvdan.cc/sh/v3 v3.14.0
-
 require (
-	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9 // indirect
-	golang.org/x/sys v0.47.0
 	golang.org/x/text v0.14.0 // indirect
 	golang.org/x/tools v0.38.0 // indirect
 )

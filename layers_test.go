@@ -24,12 +24,12 @@ const module = "github.com/callgate/callgate"
 // packages of lower layers; packages of one layer do not know each other.
 var layers = [][]string{
 	{"internal/closest", "internal/filelock", "internal/plaintext"},
-	{"schema", "workspace", "artifact"},
+	{"schema", "workspace", "artifact", "process", "shell"},
 	{"."},
 	{"builtin", "llm"},
 	{"provider/internal/wire"}, // what the codecs share: envelopes, names, schemas as a provider takes them
 	{"agent", "provider/anthropic", "provider/openai", "provider/scripted"},
-	{"callgatetest"},
+	{"callgatetest", "config"},
 	{"internal/cli"},
 	{"cmd/callgate"},
 }

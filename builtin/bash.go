@@ -75,7 +75,7 @@ func bashAccess(args json.RawMessage) []callgate.Access {
 	var in bashInput
 	if schema.Bind(args, &in) == nil {
 		if facts, err := shell.Parse(in.Command); err == nil {
-			if readOnly, _ := shell.ReadOnly(facts, shell.ReadOnlyOptions{}); readOnly {
+			if readOnly, _ := shell.ReadOnly(facts, shell.Untrusted); readOnly {
 				return []callgate.Access{{Key: workspace.WholeKey}}
 			}
 		}
