@@ -2,6 +2,7 @@ package callgate_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,44 @@ func TestReadme(t *testing.T) {
 	}
 	if blocks < 2 {
 		t.Errorf("%d blocks of README.md are checked; have the marks been lost?", blocks)
+	}
+}
+
+// Each promise of docs/threat-model.md names tests that exist.
+func TestThreatModel(t *testing.T) {
+	page, err := os.ReadFile("docs/threat-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`^(Test|Fuzz)\w+$`)
+	promises := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 3 || strings.Contains(cells[2], "---") || strings.TrimSpace(cells[2]) == "test" {
+			continue
+		}
+		promises++
+		found := 0
+		for quoted := range strings.SplitSeq(cells[2], "`") {
+			dir, tests, ok := strings.Cut(quoted, ": ")
+			if !ok {
+				dir, tests = ".", quoted
+			}
+			for test := range strings.SplitSeq(tests, ",") {
+				if test = strings.TrimSpace(test); name.MatchString(test) {
+					found++
+					if !holds(t, dir, test, test) {
+						t.Errorf("%s: there is no test %s in %s", strings.TrimSpace(cells[0]), test, dir)
+					}
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("no test is named for: %s", cells[0])
+		}
+	}
+	if promises < 15 {
+		t.Errorf("%d promises were found", promises)
 	}
 }
 
