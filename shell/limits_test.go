@@ -135,6 +135,5 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		shell.Paths(facts)
-		samePrinted(t, line)
 	})
 }

@@ -97,11 +97,25 @@ func (r *reader) script(src string, lang syntax.LangVariant, in dirs) error {
 	if r.err != nil {
 		return r.err
 	}
-	if i := strings.IndexByte(src, '\r'); i >= 0 {
-		r.opaqueAt(r.offset(i), OpaqueDialect, "carriage return")
+	for _, d := range disputed {
+		if at := d.where.FindStringIndex(src); at != nil {
+			r.opaqueAt(r.offset(at[0]), OpaqueDialect, d.what)
+		}
 	}
 	r.list(file.Stmts, in)
 	return r.err
+}
+
+// disputed is the text of which bash and our parser would make different
+// things. Most of it is harmless, but to tell costs more than it is worth.
+var disputed = []struct {
+	where *regexp.Regexp
+	what  string
+}{
+	// Bash takes a carriage return for part of a word.
+	{regexp.MustCompile(`\r`), "carriage return"},
+	// In bash, no backslash continues a comment: what follows is a command.
+	{regexp.MustCompile(`#[^\n]*\\\n`), "a backslash at the end of a comment"},
 }
 
 func (r *reader) offset(i int) int {
@@ -441,6 +455,7 @@ func (r *reader) redirect(rd *syntax.Redirect, in dirs) {
 	r.f.Redirects = append(r.f.Redirects, out)
 	r.parts(rd.Word, in)
 	if rd.Hdoc != nil {
+		r.quotes(rd.Hdoc)
 		r.parts(rd.Hdoc, in)
 	}
 }
@@ -451,6 +466,8 @@ var descriptor = regexp.MustCompile(`^([0-9]+-?|-)$`)
 func (r *reader) parts(n syntax.Node, in dirs) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.DblQuoted:
+			r.quotes(n)
 		case *syntax.CmdSubst:
 			if n.TempFile || n.ReplyVar || n.Backquotes && strings.Contains(r.source(n), `\`) {
 				r.opaque(n, OpaqueDialect)
@@ -490,6 +507,35 @@ func (r *reader) parts(n syntax.Node, in dirs) {
 					}
 				}
 			}
+		}
+		return true
+	})
+}
+
+// quotes finds single quotes in an expansion in double quotes or in a
+// here-document: "${x:-'$(y)'}". They quote nothing there, but our parser reads
+// them as if they did, and does not see what bash runs.
+func (r *reader) quotes(n syntax.Node) {
+	inside := 0
+	var open []bool
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil:
+			if open[len(open)-1] {
+				inside--
+			}
+			open = open[:len(open)-1]
+			return true
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.SglQuoted:
+			if inside > 0 {
+				r.opaque(n, OpaqueDialect)
+			}
+		}
+		_, param := n.(*syntax.ParamExp)
+		if open = append(open, param); param {
+			inside++
 		}
 		return true
 	})

@@ -113,6 +113,7 @@ func (b *wordReader) part(p syntax.WordPart, quoted bool) {
 		b.opaque(Arith, quoted)
 	case *syntax.ProcSubst:
 		b.opaque(Proc, true)
+		b.many = b.many || len(p.Stmts) == 0 // bash drops <() as it drops an empty $x
 	case *syntax.ExtGlob:
 		b.opaque(ExtGlob, true)
 		b.many = true

@@ -277,8 +277,7 @@ func (r *reader) find(at int, in dirs) {
 		inner := slices.Clone(words[from:i])
 		substitute(inner, "{}")
 		for j := range inner {
-			// find's paths start with the folders that it was given.
-			inner[j].Many = inner[j].Many || i < len(words) && words[i].Text == "+"
+			inner[j].Many = inner[j].Many || inner[j].Why&Replace != 0 && i < len(words) && words[i].Text == "+"
 		}
 		dir := in
 		if strings.HasSuffix(words[from-1].Text, "dir") {
