@@ -178,6 +178,19 @@ func TestBashLongOutput(t *testing.T) {
 	}
 }
 
+// A command that prints without end is killed, with a code, and its start and end
+// are there.
+func TestBashOutputLimit(t *testing.T) {
+	s := newShop(t)
+	r := s.call("bash", "command", "yes", "timeout_ms", 60_000)
+	if r.Code != callgate.ExecutionError || !strings.Contains(r.Message, "which is the limit") || !r.Truncated || !strings.HasPrefix(r.ContentText(), "y\ny\n") || r.Artifact == "" {
+		t.Errorf("code %q, truncated %v, artifact %q: %.300s", r.Code, r.Truncated, r.Artifact, r)
+	}
+	if !strings.Contains(string(r.Structured), `"reason":"output_limit"`) {
+		t.Errorf("structured %s", r.Structured)
+	}
+}
+
 func TestBashWorkdir(t *testing.T) {
 	s := newShop(t)
 	if err := os.MkdirAll(filepath.Join(s.dir, "sub"), 0o755); err != nil {

@@ -31,6 +31,10 @@ type Programs struct {
 // so that a call that is stopped still returns what it has.
 const termGrace = 500e6 // ns
 
+// outputLimit is how much a program may print before it is killed, in bytes: a
+// program without end must not fill the store of outputs.
+const outputLimit = 64 << 20
+
 // Bounds of what is shown of an output that is too long.
 const (
 	shownHead = 10_000 // bytes of its start
@@ -144,7 +148,7 @@ func (p *Programs) run(ctx context.Context, cmd process.Command) (res process.Re
 	if x, ok := callgate.ExecutionFrom(ctx); ok && p.Tail != nil {
 		kept.live = func(b []byte) { p.Tail(x.Call.Identity, b) }
 	}
-	cmd.Output, cmd.Grace, cmd.Keep = kept, termGrace, shownHead+shownTail
+	cmd.Output, cmd.Grace, cmd.Keep, cmd.Limit = kept, termGrace, shownHead+shownTail, outputLimit
 	res, err = process.Run(ctx, cmd)
 	if err != nil {
 		if ctx.Err() != nil {
