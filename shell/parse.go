@@ -116,6 +116,8 @@ var disputed = []struct {
 	{regexp.MustCompile(`\r`), "carriage return"},
 	// In bash, no backslash continues a comment: what follows is a command.
 	{regexp.MustCompile(`#[^\n]*\\\n`), "a backslash at the end of a comment"},
+	// Bash drops it, our parser takes it for part of the word.
+	{regexp.MustCompile(`\\\z`), "a backslash at the end"},
 }
 
 func (r *reader) offset(i int) int {
@@ -245,6 +247,16 @@ func (r *reader) command(s *syntax.Stmt, in dirs) (ok, fail dirs) {
 			yok, yfail := r.stmt(c.Y, xfail)
 			return xok.or(yok), yfail
 		default:
+			for y := c.Y; y != nil; {
+				switch cmd := y.Cmd.(type) {
+				case *syntax.BinaryCmd:
+					y = cmd.X
+					continue
+				case *syntax.TimeClause:
+					r.opaque(cmd, OpaqueDialect) // behind | it is a program, not a keyword
+				}
+				break
+			}
 			r.apart([]*syntax.Stmt{c.X}, in)
 			r.apart([]*syntax.Stmt{c.Y}, in)
 		}
@@ -364,7 +376,10 @@ func (r *reader) assign(a *syntax.Assign) Assign {
 	if a.Array != nil {
 		out.Value = Word{Pos: r.at(a.Array.Pos()), End: r.end(a.Array.End()), Raw: r.source(a.Array), Why: Array, Many: true, dash: true}
 	}
-	if Influential(out.Name) {
+	switch {
+	case !syntax.ValidName(out.Name):
+		r.opaque(a, OpaqueDialect) // bash runs "!=[a" as a command
+	case Influential(out.Name):
 		r.opaque(a, OpaqueEnvironment)
 	}
 	return out
