@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -50,8 +49,8 @@ func parse(src string, lang syntax.LangVariant) (*syntax.File, error) {
 	if len(src) > MaxLine {
 		return nil, fmt.Errorf("longer than %d bytes", MaxLine)
 	}
-	if !utf8.ValidString(src) || strings.IndexByte(src, 0) >= 0 {
-		return nil, errors.New("not UTF-8 text without NUL")
+	if strings.IndexByte(src, 0) >= 0 {
+		return nil, errors.New("a NUL in the line")
 	}
 	open := 0
 	for i := range len(src) {
@@ -148,4 +147,3 @@ func (r *reader) opaqueAt(at int, kind Kind, text string) {
 func (r *reader) opaque(n syntax.Node, kind Kind) {
 	r.opaqueAt(r.at(n.Pos()), kind, r.source(n))
 }
-

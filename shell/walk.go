@@ -304,4 +304,3 @@ func valuePos(a *syntax.Assign, src string) uint {
 	}
 	return min(a.End().Offset(), uint(len(src)))
 }
-
