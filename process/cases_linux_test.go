@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func TestTimeout(t *testing.T) {
 		{"H108", "(sleep 1.5; touch late) & wait", "", "SIGTERM"},
 		{"deaf", "trap '' TERM; echo begin; sleep 100; sleep 100", "begin\n", "SIGKILL"},
 		{"says goodbye", "trap 'echo end; exit 4' TERM; echo begin; sleep 100 & wait", "begin\nend\n", ""},
+		{"stopped", "trap 'echo end; exit 4' TERM; echo begin; kill -STOP $$", "begin\nend\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -374,20 +376,35 @@ func TestWithoutMain(t *testing.T) {
 }
 
 // Who starts a program under the helper's name, without being its caller, gets the
-// program.
+// program: the other end of the socket has to be the parent's.
 func TestOutsidersGetNoHelper(t *testing.T) {
 	t.Parallel()
-	cmd := role(t, "hello")
-	cmd.Args = []string{"callgate-process-helper"}
-	cmd.Env = append([]string{"CALLGATE_PROCESS_HELPER=1"}, cmd.Env...)
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer ours.Close()
+	defer theirs.Close()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	cmd.ExtraFiles = []*os.File{null}
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "hello" {
-		t.Errorf("%v: %s", err, out)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]*os.File{"no socket": null, "a grandparent's": theirs} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a helper would wait for a request
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "/bin/bash", "-c", `(exec -a callgate-process-helper "$0"); :`, self)
+		cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=hello", "CALLGATE_PROCESS_HELPER=1")
+		cmd.ExtraFiles = []*os.File{f}
+		cmd.WaitDelay = time.Second
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "hello" {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // pair and the streams of the process at these descriptors; its own are empty.
 const (
 	helperName = "callgate-process-helper"
-	helperEnv  = "CALLGATE_PROCESS_HELPER=1"
+	helperEnv  = "CALLGATE_PROCESS_HELPER"
 
 	ctlFD = 3
 	inFD  = 4
@@ -96,7 +96,7 @@ func Main() {
 // isHelper reports whether we are started by launch, and not by somebody who found
 // the name: the caller holds the other end of our socket.
 func isHelper() bool {
-	if len(os.Args) != 1 || os.Args[0] != helperName || len(os.Environ()) == 0 || os.Environ()[0] != helperEnv {
+	if len(os.Args) != 1 || os.Args[0] != helperName || os.Getenv(helperEnv) == "" {
 		return false
 	}
 	cred, err := unix.GetsockoptUcred(ctlFD, unix.SOL_SOCKET, unix.SO_PEERCRED)

@@ -45,7 +45,7 @@ var ends = []struct {
 		time.AfterFunc(700*time.Millisecond, cancel)
 	}, process.Canceled},
 	{"output limit", "yes", func(c *process.Command, _ context.CancelFunc) { c.Limit = 1 << 20 }, process.OutputLimit},
-	{"helper killed", "kill -9 $PPID; sleep 9", nil, process.Lost},
+	{"helper killed", "sleep 0.2; kill -9 $PPID; sleep 9", nil, process.Lost},
 	{"helper stopped", "kill -STOP $PPID; sleep 9", func(c *process.Command, _ context.CancelFunc) { c.Timeout = 700 * time.Millisecond }, process.Timeout},
 }
 
