@@ -60,10 +60,10 @@ func Strict(data []byte) *SyntaxError {
 
 // reading is what one pass of the gate does and permits.
 type reading struct {
-	maxBytes  int
-	keep      bool              // build the value for the engine
-	place     *place            // the declared names at the root: their case variants are refused
-	onName    func(name string) // sees each member name in document order
+	maxBytes int
+	keep     bool              // build the value for the engine
+	place    *place            // the declared names at the root: their case variants are refused
+	onName   func(name string) // sees each member name in document order
 }
 
 // read checks data and, if asked to, returns its value as the engine wants it:
