@@ -289,7 +289,8 @@ func TestShortProcesses(t *testing.T) {
 	cmd.Timeout = time.Minute
 	r := run(t, cmd)
 	zombies, err := strconv.Atoi(strings.TrimSpace(r.Output.String()))
-	if err != nil || zombies > 10 || r.Reason != process.Exited || r.Background != 0 {
+	// Half of them would be zombies if nobody reaped; the helper does so every few milliseconds.
+	if err != nil || zombies > n/4 || r.Reason != process.Exited || r.Background != 0 {
 		t.Errorf("%+v: %s", r, r.Output)
 	}
 }

@@ -23,7 +23,8 @@
 //   - When it kills the helper, the process dies with it and the caller kills what
 //     it finds: all of the session, and what carries the mark of the run in its
 //     environment. What left the session, dropped its environment and killed the
-//     helper stays. The same goes for a process that kills the caller and the helper.
+//     helper stays, and so may what starts itself again in new sessions faster than
+//     it is found. The same goes for a process that kills the caller and the helper.
 //   - Memory, processors and the number of processes are not limited.
 //
 // On other systems the process group (Unix) or the job (Windows) is all that is
