@@ -127,7 +127,7 @@ func TestCallSites(t *testing.T) {
 			"middleware.go Middleware", // middleware passes on what it was given
 		},
 		"Handle":  {"executor.go Execute", "executor.go run"},
-		"Execute": {"dispatch.go carry"},
+		"Execute": {"carry.go carry"},
 	}
 	var got = map[string][]string{}
 	exports := map[string]string{}
