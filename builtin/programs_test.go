@@ -86,7 +86,7 @@ func TestBash(t *testing.T) {
 		not     []string
 		exit    float64
 	}{
-		{"echo hi", "", []string{"exit code: 0, ", "ms\n", "\nhi\n"}, []string{"Note"}, 0},
+		{"echo hi", "", []string{"exit code: 0, ", "\nhi\n"}, []string{"Note"}, 0},
 		{"true", "", []string{"exit code: 0", "(no output)"}, nil, 0},
 		{"echo out; echo err >&2; exit 3", "", []string{"exit code: 3", "out\nerr"}, nil, 3},
 		{"grep nothing /dev/null", "", []string{"exit code: 1"}, nil, 1},

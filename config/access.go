@@ -43,7 +43,7 @@ func parseKey(s string) (keyTemplate, error) {
 		rest = after
 	}
 	if scheme, _, ok := strings.Cut(k.texts[0], ":"); !ok || scheme == "" || strings.ContainsAny(scheme, "/ ") {
-		return k, fmt.Errorf("the key %q does not begin with a scheme, such as file: or db:", s)
+		return k, fmt.Errorf("the key %q does not begin with a scheme, as file:{/path} does", s)
 	}
 	return k, nil
 }

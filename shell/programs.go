@@ -227,8 +227,10 @@ func sedScript(s string) bool {
 			}
 			command, delim := s[0], s[1]
 			s = s[2:]
-			if !section(delim) || !section(delim) {
-				return false
+			for range 2 { // what is replaced, and by what
+				if !section(delim) {
+					return false
+				}
 			}
 			if command == 's' {
 				s = s[len(sedFlags.FindString(s)):]
