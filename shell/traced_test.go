@@ -34,8 +34,11 @@ func TestWhatIsReadOnlyWritesNothing(t *testing.T) {
 	if len(lines) < 100 {
 		t.Fatalf("%d lines of the table are approved", len(lines))
 	}
-	made, tries := 0, 0
-	for ; made < 220 && tries < 100_000; tries++ {
+	made, tries, enough := 0, 0, 40
+	if os.Getenv("CI") != "" {
+		enough = 220
+	}
+	for ; made < enough && tries < 100_000; tries++ {
 		line := g.line()
 		if f, err := Parse(line); err == nil {
 			if ok, _ := ReadOnly(f, Trusted); ok {
@@ -45,7 +48,7 @@ func TestWhatIsReadOnlyWritesNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d made lines are read-only, and %d of the table", made, tries, len(lines)-made)
-	if made < 200 {
+	if made < enough {
 		t.Fatalf("%d lines after %d tries: the generator is off its table", made, tries)
 	}
 	if bash == "" {
