@@ -116,6 +116,9 @@ var disputed = []struct {
 	{regexp.MustCompile(`\r`), "carriage return"},
 	// In bash, no backslash continues a comment: what follows is a command.
 	{regexp.MustCompile(`#[^\n]*\\\n`), "a backslash at the end of a comment"},
+	// Bash joins the lines before it looks at what follows the dollar: $\⏎(x) is
+	// a substitution. In backquotes the backslash is doubled.
+	{regexp.MustCompile(`\$\\+\n`), "a line that ends between a dollar and what it expands"},
 }
 
 func (r *reader) offset(i int) int {
@@ -542,6 +545,11 @@ func (r *reader) quotes(n syntax.Node) {
 }
 
 func (r *reader) param(p *syntax.ParamExp) {
+	// Our parser takes <(x) in a default or a pattern for text; bash runs it,
+	// unless it is quoted.
+	if process.MatchString(r.source(p)) {
+		r.opaque(p, OpaqueExpansion)
+	}
 	if p.Index != nil {
 		if w, ok := p.Index.(*syntax.Word); !ok || w.Lit() != "@" && w.Lit() != "*" {
 			r.number(p.Index, p)
@@ -569,6 +577,8 @@ func (r *reader) param(p *syntax.ParamExp) {
 		}
 	}
 }
+
+var process = regexp.MustCompile(`[<>](\\+\n)*\(`)
 
 // atOperator lets ${x@Q} and its like pass; ${x@P} runs what x holds.
 func (r *reader) atOperator(p *syntax.ParamExp) {
