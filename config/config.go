@@ -104,6 +104,12 @@ func (e *Error) Error() string {
 // errors.Is(err, fs.ErrNotExist); that of a file with faults is an *Error, or
 // several of them joined, in the order of their lines.
 func Load(path string) (*File, error) {
+	// A FIFO would be waited for.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, &Error{File: path, Message: "it is not a regular file"}
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

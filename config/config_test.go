@@ -92,6 +92,9 @@ func TestFaults(t *testing.T) {
 		{"{}\n---\n{}\n", []string{"second document"}},
 		{"[]\n", []string{"f:1:1: (root): expected object"}},
 		{"env: null\n", []string{"f:1:1: /env: expected object"}},
+		{command("  outputLimit: 010\n"), []string{"f:6:16: 010 is octal to some", "0o10"}},
+		{strings.Repeat("[", 100_000), []string{"more than 1000 brackets"}},
+		{"\ufeffcomands: []\n", []string{"/comands: unknown field"}},
 		{strings.Repeat("[", 100) + strings.Repeat("]", 100), []string{"64 levels"}},
 		{strings.Repeat("# x\n", 300_000), []string{"limit"}},
 	} {
@@ -108,6 +111,26 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%.200q:\ngot  %v\nwant %s", tt.file, err, want)
 			}
 		}
+	}
+}
+
+// Numbers are those of JSON, every digit kept, and a byte order mark is no text.
+func TestNumbers(t *testing.T) {
+	f, err := Parse("f", []byte("\ufeff{\"commands\": [{\"name\": \"a\", \"description\": \"d\", \"command\": [\"x\", \"1e3\"], \"outputLimit\": 2e1,\n"+
+		`"inputSchema": {"type": "object", "properties": {"n": {"const": 12345678901234567890123}}}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := f.Commands[0]
+	if c.OutputLimit != 20 || c.Command[1] != "1e3" || !strings.Contains(string(c.InputSchema), `"const":12345678901234567890123`) {
+		t.Errorf("%d, %q, %s", c.OutputLimit, c.Command, c.InputSchema)
+	}
+}
+
+// A configuration that is no file is not waited for.
+func TestNoRegularFile(t *testing.T) {
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a folder: %v", err)
 	}
 }
 

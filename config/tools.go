@@ -13,6 +13,9 @@ import (
 	"github.com/callgate/callgate/workspace"
 )
 
+// Opens reports whether e changes what programs see.
+func (e Env) Opens() bool { return len(e.Pass) > 0 || len(e.Set) > 0 || e.Home != "" }
+
 // Environment returns base opened by e.
 func (e Env) Environment(base process.Environment) process.Environment {
 	base.Pass = append(base.Pass[:len(base.Pass):len(base.Pass)], e.Pass...)

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -26,10 +28,26 @@ type document struct {
 // maxBytes bounds a configuration file.
 const maxBytes = 1 << 20
 
+// maxOpen bounds how many brackets are open at once, those in texts included.
+const maxOpen = 1_000
+
 // read turns YAML into JSON. The error is an *Error with its position.
 func read(data []byte) (*document, error) {
 	if len(data) > maxBytes {
 		return nil, &Error{Message: fmt.Sprintf("the file has %d bytes; the limit is %d", len(data), maxBytes)}
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	// The parser takes time by the square of the brackets that are open.
+	open := 0
+	for _, c := range data {
+		switch c {
+		case '[', '{':
+			if open++; open > maxOpen {
+				return nil, &Error{Message: fmt.Sprintf("more than %d brackets are open at once", maxOpen)}
+			}
+		case ']', '}':
+			open = max(0, open-1)
+		}
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -109,10 +127,18 @@ func (d *document) value(n ast.Node, at jsontext.Pointer, depth int) error {
 	case *ast.BoolNode:
 		d.json = strconv.AppendBool(d.json, n.Value)
 	case *ast.StringNode:
+		// The parser takes 1e3, and integers beyond 64 bits, for text.
+		if v := jsontext.Value(n.Value); n.Token.Type == token.StringType && v.IsValid() && v.Kind() == '0' {
+			d.json = append(d.json, n.Value...)
+			return nil
+		}
 		return d.text(n.Value, n.Token)
 	case *ast.LiteralNode:
 		return d.text(n.Value.Value, n.Start)
 	case *ast.IntegerNode:
+		if octal.MatchString(n.Token.Value) {
+			return wrong(n.GetToken(), "%s is octal to some and decimal to others: write 0o%s, or leave the zero out", n.Token.Value, strings.TrimLeft(n.Token.Value, "-+0"))
+		}
 		d.json = append(d.json, number(n.Token.Value, fmt.Sprint(n.Value))...)
 	case *ast.InfinityNode, *ast.NanNode:
 		return wrong(n.GetToken(), "%s is not a number of JSON", n.GetToken().Value)
@@ -127,6 +153,8 @@ func (d *document) value(n ast.Node, at jsontext.Pointer, depth int) error {
 	}
 	return nil
 }
+
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
 
 // number returns the text of a number as it was written, if JSON writes it so.
 func number(written, value string) string {

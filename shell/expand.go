@@ -117,6 +117,11 @@ func (r *reader) quotes(n syntax.Node) {
 }
 
 func (r *reader) param(p *syntax.ParamExp) {
+	// Our parser takes <(x) in a default or a pattern for text; bash runs it,
+	// unless it is quoted.
+	if process.MatchString(r.source(p)) {
+		r.opaque(p, OpaqueExpansion)
+	}
 	if p.Index != nil {
 		if w, ok := p.Index.(*syntax.Word); !ok || w.Lit() != "@" && w.Lit() != "*" {
 			r.number(p.Index, p)
@@ -144,6 +149,8 @@ func (r *reader) param(p *syntax.ParamExp) {
 		}
 	}
 }
+
+var process = regexp.MustCompile(`[<>](\\+\n)*\(`)
 
 // atOperator lets ${x@Q} and its like pass; ${x@P} runs what x holds.
 func (r *reader) atOperator(p *syntax.ParamExp) {

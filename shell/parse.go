@@ -115,6 +115,9 @@ var disputed = []struct {
 	{regexp.MustCompile(`#[^\n]*\\\n`), "a backslash at the end of a comment"},
 	// Bash drops it, our parser takes it for part of the word.
 	{regexp.MustCompile(`\\\z`), "a backslash at the end"},
+	// Bash joins the lines before it looks at what follows the dollar: $\⏎(x) is
+	// a substitution. In backquotes the backslash is doubled.
+	{regexp.MustCompile(`\$\\+\n`), "a line that ends between a dollar and what it expands"},
 }
 
 func (r *reader) offset(i int) int {

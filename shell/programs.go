@@ -95,13 +95,8 @@ func find(c Command) string {
 				return words[i].Raw + " may become several words"
 			}
 		case w.Text == "-exec" || w.Text == "-ok":
-			from := i + 1
-			for i = from; i < len(words); i++ {
-				if words[i].Many || words[i].Text == ";" || words[i].Text == "+" && words[i-1].Text == "{}" {
-					break
-				}
-			}
-			if i == from || i == len(words) || words[i].Many {
+			from, known := i+1, false
+			if i, known = execEnd(words, from); !known || i == from || i == len(words) {
 				return w.Raw + " without its end"
 			}
 		case w.MayBeOption() || strings.HasPrefix(w.Text, "+"):
@@ -116,15 +111,21 @@ func sed(c Command) string {
 	p := proof{flags: flags{"nErsuze:", "quiet silent regexp-extended null-data unbuffered separate expression= posix sandbox"}}
 	var scripts []Word
 	words := c.Words[1:]
+	operand := false
 	for i := 0; i < len(words); i++ {
 		if w := words[i]; w.Why == 0 && w.Text == "--" {
 			break
+		} else if w.Why != 0 || w.Text == "-" || !strings.HasPrefix(w.Text, "-") {
+			operand = true
 		} else if w.Why == 0 && len(w.Text) > 1 && w.Text[0] == '-' {
 			names, arg, next, found := p.flags.read(words, i)
 			if !found {
 				return w.Raw + " is not among the flags known to be harmless"
 			}
 			if last := names[len(names)-1]; last == "e" || last == "expression" {
+				if operand {
+					return w.Raw + " after a word that BSD's sed takes for the script"
+				}
 				scripts = append(scripts, arg)
 			}
 			i = next - 1
@@ -277,9 +278,16 @@ func awk(c Command) string {
 	if i := strings.IndexAny(text, ">|@`"); i >= 0 {
 		return "its program may write or run something: " + text[i:i+1]
 	}
-	for _, call := range []string{"system", "getline", "extension"} {
+	for _, call := range []string{"system", "getline", "extension", "ARGV", "ARGC", "SYMTAB"} {
 		if strings.Contains(text, call) {
 			return "its program may write or run something: " + call
+		}
+	}
+	// GNU's awk opens a connection for /inet/tcp/0/host/port.
+	for _, w := range words[i+1:] {
+		const net = "/inet"
+		if strings.HasPrefix(w.Text, net) || w.Why&^(Glob|Tilde|Proc) != 0 && strings.HasPrefix(net, w.Text) {
+			return w.Raw + " may open a network connection"
 		}
 	}
 	return ""

@@ -148,6 +148,11 @@ func (p proof) args(words []Word) string {
 		return why
 	}
 	count := len(operands)
+	if p.most > 0 && count > 0 {
+		// BSD's getopt ends at the first operand: what follows is one too.
+		first := slices.IndexFunc(words, func(w Word) bool { return w.Pos == operands[0].Pos && w.Raw == operands[0].Raw })
+		count = len(words) - first
+	}
 	if p.most != 0 && slices.ContainsFunc(operands, func(w Word) bool { return w.Many }) {
 		count = len(words) + 1_000
 	}

@@ -25,7 +25,7 @@ var proofs = func() map[string]proof {
 		"base32":   {flags: flags{"dw:", "decode wrap="}, most: 1},
 		"xxd":      {flags: flags{"bupEl:s:c:g:", ""}, most: 1},
 		"hostname": {flags: flags{"fsiIdA", "fqdn short all-ip-addresses"}, most: none},
-		"file":     {flags: flags{"bikLhnprs0NEF:", "brief mime mime-type mime-encoding dereference no-dereference print0 separator="}},
+		"file":     {flags: flags{"bikLhnrs0NEF:", "brief mime mime-type mime-encoding dereference no-dereference print0 separator="}},
 		"tree":     {flags: flags{"adfishDFCnpugtrL:I:P:", "noreport dirsfirst prune gitignore du si ignore-case"}},
 		"jq": {flags: flags{"rcnesSCMRjaL:f:", `arg= argjson= slurpfile= rawfile= args jsonargs raw-output compact-output null-input
 			exit-status slurp sort-keys raw-input join-output tab indent= color-output monochrome-output ascii-output from-file=`}},

@@ -114,7 +114,7 @@ func (r *reader) emit(c Command, in dirs, redirected bool) (ok, fail dirs) {
 	case shells[name]:
 		r.shell(at, in, opaque)
 	case name == "find":
-		r.find(at, in)
+		r.find(at, in, opaque)
 	case isWrapper:
 		return r.unwrap(at, w, in, opaque, redirected)
 	default:
@@ -154,7 +154,7 @@ func (r *reader) start(at, i int, words []Word, assigns []Assign, in dirs) (ok, 
 func (r *reader) unwrap(at int, w wrapper, in dirs, opaque func(Kind), redirected bool) (ok, fail dirs) {
 	c := r.f.Commands[at]
 	words, replace, more := c.Words, "", c.Name() == "xargs"
-	i, understood := 1, true
+	i, understood, counted := 1, true, false
 	for i < len(words) && understood {
 		text := words[i].Text
 		if words[i].Why != 0 {
@@ -192,10 +192,14 @@ func (r *reader) unwrap(at int, w wrapper, in dirs, opaque func(Kind), redirecte
 					replace = "{}"
 				}
 				understood = arg.Why == 0
+			case more && (f == "n" || f == "L" || f == "l" || f == "max-args"):
+				counted = true
 			}
 		}
 		i = next
 	}
+	// GNU's xargs obeys the later of -I and -n: words are added after all.
+	understood = understood && !(counted && replace != "")
 	var assigns []Assign
 	for understood && w.assigns && i < len(words) {
 		name, value, has := strings.Cut(words[i].Text, "=")
@@ -257,7 +261,7 @@ func substitute(words []Word, mark string) {
 }
 
 // find lists the commands of -exec and its relatives.
-func (r *reader) find(at int, in dirs) {
+func (r *reader) find(at int, in dirs, opaque func(Kind)) {
 	words := r.f.Commands[at].Words
 	for i := 1; i < len(words); i++ {
 		switch words[i].Text {
@@ -266,10 +270,9 @@ func (r *reader) find(at int, in dirs) {
 			continue
 		}
 		from := i + 1
-		for i = from; i < len(words); i++ {
-			if t := words[i].Text; t == ";" || t == "+" && words[i-1].Text == "{}" {
-				break
-			}
+		i, known := execEnd(words, from)
+		if !known {
+			opaque(OpaqueWrapper)
 		}
 		if from >= i {
 			continue
@@ -285,6 +288,25 @@ func (r *reader) find(at int, in dirs) {
 		}
 		r.start(at, from, inner, nil, dir)
 	}
+}
+
+// execEnd returns where the command of -exec ends that starts at words[from]:
+// the index of its ; or of the + behind {}, or the number of words. It is known
+// if no word before it may become one of these, or several words.
+func execEnd(words []Word, from int) (end int, known bool) {
+	known = true
+	for i := from; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w.Why != 0:
+			known = known && !w.Many && strings.Trim(w.Text, ";+") != ""
+		case w.Text == ";":
+			return i, known
+		case w.Text == "+" && i > from && (words[i-1].Text == "{}" || words[i-1].Why != 0):
+			return i, known && words[i-1].Why == 0
+		}
+	}
+	return len(words), known
 }
 
 // shell reads the script of bash -c.

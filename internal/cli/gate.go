@@ -69,6 +69,11 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 		g.close()
 		return nil, err
 	}
+	for _, s := range sources {
+		if s.file != nil && !s.vouched && s.file.Env.Opens() {
+			warnings = append(warnings, s.file.Where("/env")+": the env of a workspace's file is not believed; put it into your own file, or name this one with --config")
+		}
+	}
 	for _, w := range append(warnings, g.unmatched(f.allow)...) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
 	}
@@ -107,7 +112,9 @@ func (g *gate) programs(sources []source) *builtin.Programs {
 	env := g.env
 	env.Workspace = g.workspace.Dir()
 	for _, s := range sources {
-		if s.file != nil {
+		// That of a workspace came with it: it could name keys to pass on, and
+		// programs to load.
+		if s.file != nil && s.vouched {
 			env = s.file.Env.Environment(env)
 		}
 	}
