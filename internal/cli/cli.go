@@ -182,7 +182,7 @@ calls; the gate looks them up, checks their arguments, decides whether they may
 run, orders them, runs them, and answers each one exactly once.
 
 Exit codes: 0 done, 1 error, 2 wrong usage or unreadable input, 3 denied,
-4 budget used up, 130 interrupted.`,
+4 budget used up, 130 interrupted, 143 terminated.`,
 		Example: `  callgate demo
   callgate dispatch --workspace . < turn.json
   callgate tools list

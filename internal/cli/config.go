@@ -33,6 +33,22 @@ type source struct {
 	path    string
 	vouched bool
 	file    *config.File // nil if there is no such file
+	doubted []string     // what of it is not believed, for the person
+}
+
+// doubt takes from a file that nobody vouches for what could hand a key of the
+// caller's to a program: its env, and what its tools want passed on.
+func (s *source) doubt() {
+	const advice = " of a workspace's file is not believed; put it into your own file, or name this one with --config"
+	if s.file.Env.Opens() {
+		s.doubted = append(s.doubted, s.file.Where("/env")+": the env"+advice)
+	}
+	for i := range s.file.Commands {
+		if env := &s.file.Commands[i].Env; len(env.Pass) > 0 {
+			s.doubted = append(s.doubted, s.file.Where(fmt.Sprintf("/commands/%d/env/pass", i))+": env.pass"+advice)
+			env.Pass = nil
+		}
+	}
 }
 
 // load reads the files that count, the user's first. A file that does not exist
@@ -46,7 +62,9 @@ func (f *configFlags) load() ([]source, error) {
 		s := &sources[i]
 		switch file, err := config.Load(s.path); {
 		case err == nil:
-			s.file = file
+			if s.file = file; !s.vouched {
+				s.doubt()
+			}
 		case errors.Is(err, fs.ErrNotExist) && s.kind != "flag":
 		default:
 			return nil, &failure{exitUsage, err}

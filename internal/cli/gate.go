@@ -70,9 +70,7 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 		return nil, err
 	}
 	for _, s := range sources {
-		if s.file != nil && !s.vouched && s.file.Env.Opens() {
-			warnings = append(warnings, s.file.Where("/env")+": the env of a workspace's file is not believed; put it into your own file, or name this one with --config")
-		}
+		warnings = append(warnings, s.doubted...)
 	}
 	for _, w := range append(warnings, g.unmatched(f.allow)...) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
@@ -133,8 +131,13 @@ func registerAll(files *builtin.Files, programs *builtin.Programs, sources []sou
 	if err != nil {
 		return nil, err
 	}
-	if err := registry.Register(append(tools, bash)...); err != nil {
+	tools = append(tools, bash)
+	if err := registry.Register(tools...); err != nil {
 		return nil, err
+	}
+	declared := map[string]string{}
+	for _, t := range tools {
+		declared[t.Name] = "built in"
 	}
 	for _, s := range sources {
 		if s.file == nil {
@@ -144,9 +147,14 @@ func registerAll(files *builtin.Files, programs *builtin.Programs, sources []sou
 		if err != nil {
 			return nil, &failure{exitUsage, err}
 		}
-		for _, t := range tools {
+		for i, t := range tools {
+			at := s.file.Where(fmt.Sprintf("/commands/%d/name", i))
+			if first, taken := declared[t.Name]; taken {
+				return nil, &failure{exitUsage, fmt.Errorf("%s: the tool %q is already %s; choose another name", at, t.Name, first)}
+			}
+			declared[t.Name] = "declared at " + at
 			if err := registry.Register(t); err != nil {
-				return nil, &failure{exitUsage, fmt.Errorf("%s: %w", s.path, err)}
+				return nil, &failure{exitUsage, fmt.Errorf("%s: %w", at, err)}
 			}
 			if vouch != nil {
 				vouch(t.Name, s.vouched)
