@@ -59,6 +59,7 @@ var quiet = map[string]string{
 	"GIT_PAGER":           "cat",
 	"GIT_EDITOR":          "true", // an empty message stops a commit, a prepared one stands
 	"GIT_TERMINAL_PROMPT": "0",
+	"GIT_OPTIONAL_LOCKS":  "0", // git status must not write the index: other calls may read beside it
 	"DEBIAN_FRONTEND":     "noninteractive",
 }
 
