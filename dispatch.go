@@ -155,7 +155,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, cat *Catalog, turn Turn, resu
 	}
 	var wg sync.WaitGroup
 	for i := range t.plan {
-		wg.Go(func() { t.call(ctx, i) })
+		wg.Go(func() { growStack(); t.call(ctx, i) })
 	}
 	wg.Wait()
 }
