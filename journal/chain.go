@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -37,19 +38,17 @@ func ParseHead(s string) (Head, error) {
 	return h, nil
 }
 
-const headRow = `SELECT ` + columns + ` FROM calls WHERE seq IS NOT NULL ORDER BY seq DESC LIMIT 1`
+const headRow = `SELECT seq, hash FROM calls WHERE seq IS NOT NULL ORDER BY seq DESC LIMIT 1`
 
 // Head returns the present end of the chain.
 func (j *Journal) Head(ctx context.Context) (Head, error) {
-	rows, err := j.read.QueryContext(ctx, headRow)
-	if err != nil {
+	r := new(row)
+	if err := j.read.QueryRowContext(ctx, headRow).Scan(&r.seq, &r.hash); errors.Is(err, sql.ErrNoRows) {
+		return Head{}, nil
+	} else if err != nil {
 		return Head{}, err
 	}
-	found, err := collect(rows)
-	if err != nil || len(found) == 0 {
-		return Head{}, err
-	}
-	return headOf(found[0])
+	return headOf(r)
 }
 
 func headOf(r *row) (Head, error) {

@@ -206,7 +206,7 @@ const latest = `SELECT ` + columns + ` FROM calls WHERE session = ? AND turn = ?
 
 // latest returns the newest row of the call id, nil if there is none.
 func (j *Journal) latest(id callgate.Identity) (*row, error) {
-	r, err := scan(j.read.QueryRow(latest, id.Session, id.Turn, id.Index))
+	r, err := scan(j.latestStmt.QueryRow(id.Session, id.Turn, id.Index))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -220,34 +220,43 @@ func (j *Journal) claim(x *callgate.Execution) (*row, error) {
 		return nil, err
 	}
 	_, overstays := j.state(x.Call.Identity)
-	mine := false
-	err = j.write.do(x.Effect != callgate.ReadOnly, func(w *writer) error {
-		mine, r.run = false, 0
+	var mine bool
+	err = j.write.do(x.Effect != callgate.ReadOnly, func(w *writer) (err error) {
+		r.run = 0
+		if mine, err = w.insert(r); err != nil || mine {
+			return err
+		}
 		before, err := w.rows(latest, r.session, r.turn, r.index)
 		if err != nil {
 			return err
 		}
-		if len(before) > 0 {
-			b := before[0]
-			if string(b.digest) != string(r.digest) || b.open() || overstays || !b.mayRun(x.Effect) {
-				return nil
-			}
-			r.run = b.run + 1
+		b := before[0]
+		if string(b.digest) != string(r.digest) || b.open() || overstays || !b.mayRun(x.Effect) {
+			return nil
 		}
-		res, err := w.run(`INSERT INTO calls (session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, verdict, rule, reason, approver, labels, owner, claimed)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.session, r.turn, r.index, r.run, r.callID, r.tool, r.source, r.toolDigest, r.effect, r.arguments, r.digest, r.verdict, r.rule, r.reason, r.by, r.labels, r.owner, r.claimed)
-		if err != nil {
-			return err
-		}
-		mine = true
-		r.id, err = res.LastInsertId()
+		r.run = b.run + 1
+		mine, err = w.insert(r)
 		return err
 	})
 	if err != nil || !mine {
 		return nil, err
 	}
 	return r, nil
+}
+
+// insert writes the claim r, unless there is one of the same call and run.
+func (w *writer) insert(r *row) (bool, error) {
+	res, err := w.run(`INSERT INTO calls (session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, verdict, rule, reason, approver, labels, owner, claimed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		r.session, r.turn, r.index, r.run, r.callID, r.tool, r.source, r.toolDigest, r.effect, r.arguments, r.digest, r.verdict, r.rule, r.reason, r.by, r.labels, r.owner, r.claimed)
+	if err != nil {
+		return false, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n != 1 {
+		return false, err
+	}
+	r.id, err = res.LastInsertId()
+	return true, err
 }
 
 // settle writes what became of the call of r.
@@ -260,15 +269,16 @@ func (j *Journal) settle(r *row, out callgate.Outcome) error {
 
 // settle puts r at the end of the chain, within the transaction.
 func (w *writer) settle(r *row) error {
-	head, err := w.rows(headRow)
+	end, err := w.stmt(headRow)
 	if err != nil {
 		return err
 	}
+	r.seq = 0
 	var before []byte
-	r.seq = 1
-	if len(head) > 0 {
-		r.seq, before = head[0].seq+1, head[0].hash
+	if err := end.QueryRow().Scan(&r.seq, &before); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
 	}
+	r.seq++
 	r.hash = r.link(before)
 	res, err := w.run(`UPDATE calls SET started = ?, ended = ?, attempts = ?, state = ?, code = ?, truncated = ?, result = ?, seq = ?, hash = ? WHERE id = ? AND seq IS NULL`,
 		r.started, r.ended, r.attempts, r.state, r.code, r.truncated, r.result, r.seq, r.hash, r.id)

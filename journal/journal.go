@@ -65,6 +65,8 @@ type Journal struct {
 	write *writer
 	read  *sql.DB
 
+	latestStmt *sql.Stmt // of read
+
 	mu          sync.Mutex
 	running     map[callgate.Identity]*flight
 	overstaying map[callgate.Identity]int // answered, but the handler has not returned
@@ -118,6 +120,9 @@ func open(path string, opts Options) (_ *Journal, err error) {
 	}
 	j.read.SetMaxOpenConns(4)
 	j.read.SetMaxIdleConns(4)
+	if j.latestStmt, err = j.read.Prepare(latest); err != nil {
+		return nil, err
+	}
 	if j.owner, err = newOwner(path); err != nil {
 		return nil, err
 	}
