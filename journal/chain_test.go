@@ -182,3 +182,12 @@ func TestChangedRecordIsNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A row that is gone is called missing, not changed.
+func TestVerifySaysMissing(t *testing.T) {
+	path, head := five(t)
+	tamper(t, path, `DELETE FROM calls WHERE seq = 2`)
+	if _, err := open(t, path, journal.Options{}).Verify(context.Background(), head); err == nil || !strings.Contains(err.Error(), "row 2 of the chain: it is missing") {
+		t.Errorf("got %v", err)
+	}
+}

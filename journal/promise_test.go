@@ -137,13 +137,13 @@ func TestOnceThenIsOnceNow(t *testing.T) {
 		if _, ok := (&executor{Journal: g.Journal}).Recall(context.Background(), x); ok == c.runs {
 			t.Errorf("%v then, %v now, %s: recalled %t", c.recorded, c.now, c.state, ok)
 		}
-		if again, err := g.claim(x); (again != nil) != c.runs || err != nil {
-			t.Errorf("%v then, %v now, %s: claimed again %t, %v; want %t", c.recorded, c.now, c.state, again != nil, err, c.runs)
-		}
 		other := *x.Spec
 		y := &callgate.Execution{Call: callgate.Call{Name: "t", Arguments: json.RawMessage(`{"other":1}`), Identity: id}, Spec: &other, Effect: c.now}
 		if got, err := g.claim(y); got != nil || err != nil {
 			t.Errorf("claimed with other bytes: %v", err)
+		}
+		if again, err := g.claim(x); (again != nil) != c.runs || err != nil {
+			t.Errorf("%v then, %v now, %s: claimed again %t, %v; want %t", c.recorded, c.now, c.state, again != nil, err, c.runs)
 		}
 	}
 }
@@ -159,5 +159,51 @@ func TestStoppedBeforeTheClaim(t *testing.T) {
 	}
 	if r, err := g.latest(x.Call.Identity); r != nil || err != nil {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Other bytes under the identity of a call that runs are refused at once, not when
+// it has ended.
+func TestOtherBytesAreRefusedAtOnce(t *testing.T) {
+	g := newRig(t, Options{}, nil)
+	var r callgate.Result
+	g.do = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		r = g.gate.Dispatch(ctx, g.cat, callgate.Turn{Session: "s", Number: 1, Calls: []callgate.Call{{Name: "once", Arguments: json.RawMessage(`{}`)}}})[0]
+	}
+	g.submit(1, 1, "once")
+	if r.Code != callgate.Conflict || r.State != callgate.NotStarted || g.runs.Load() != 1 {
+		t.Errorf("%q, state %s, %d runs", r, r.State, g.runs.Load())
+	}
+}
+
+// A process never takes itself for dead, even if somebody removed its file.
+func TestRecoverLeavesItsOwn(t *testing.T) {
+	g := newRig(t, Options{}, nil)
+	if err := os.Remove(g.owner.file.Name()); err != nil {
+		t.Fatal(err)
+	}
+	g.do = func() {
+		if n, err := g.Recover(context.Background()); n != 0 || err != nil {
+			t.Errorf("recovered %d calls, %v", n, err)
+		}
+	}
+	if r := g.submit(1, 1, "once")[0]; r.Code != "" {
+		t.Errorf("%q", r)
+	}
+}
+
+// A closed writer refuses, however many come; readers cannot write.
+func TestClosedWriterAndReaders(t *testing.T) {
+	g := newRig(t, Options{}, nil)
+	if _, err := g.read.Exec(`DELETE FROM calls`); err == nil {
+		t.Error("a reader wrote")
+	}
+	g.Close()
+	for range maxBatch + 1 {
+		if err := g.write.do(true, func(*writer) error { t.Error("it was done"); return nil }); err != ErrClosed {
+			t.Fatal(err)
+		}
 	}
 }
