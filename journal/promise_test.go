@@ -207,3 +207,50 @@ func TestClosedWriterAndReaders(t *testing.T) {
 		}
 	}
 }
+
+// A next executor that runs the call when it is told to.
+type waiting struct {
+	callgate.Executor
+	running, end chan struct{}
+}
+
+func (w waiting) Execute(context.Context, *callgate.Execution) callgate.Outcome {
+	close(w.running)
+	<-w.end
+	return callgate.Outcome{Result: callgate.Result{State: callgate.Done}}
+}
+
+// A call that starts between a repetition's look at what runs here and its look at
+// the file is waited for, not taken for one that could not be recorded.
+func TestStartedBetweenTwoLooks(t *testing.T) {
+	g := newRig(t, Options{}, nil)
+	w := waiting{running: make(chan struct{}), end: make(chan struct{})}
+	e := g.Executor(w)
+	x := &callgate.Execution{Call: callgate.Call{Name: "t", Identity: callgate.Identity{Session: "s"}}, Spec: &callgate.Spec{Name: "t"}, Timeout: time.Minute}
+	var busy []interface{ Close() error }
+	for range 4 { // all that read
+		c, err := g.read.Conn(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy = append(busy, c)
+	}
+	repetition := make(chan callgate.Outcome, 1)
+	go func() {
+		out, _ := e.Recall(context.Background(), x)
+		repetition <- out
+	}()
+	for g.read.Stats().WaitCount == 0 { // it has looked, and waits to read the file
+		time.Sleep(time.Millisecond)
+	}
+	go e.Execute(context.Background(), x)
+	<-w.running
+	for _, c := range busy {
+		c.Close()
+	}
+	time.Sleep(20 * time.Millisecond)
+	close(w.end)
+	if out := <-repetition; out.Result.State != callgate.Done || !out.Result.Recorded {
+		t.Errorf("got %+v", out.Result)
+	}
+}
