@@ -159,7 +159,6 @@ func TestUnwritableAfterTheHandler(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer j.Close()
-			g.gate.Executor = nil
 			again := &callgate.Dispatcher{Policy: callgate.AllowAll, Executor: j.Executor(nil)}
 			r = again.Dispatch(context.Background(), g.cat, callgate.Turn{Session: "s", Number: 1, Calls: []callgate.Call{
 				{Name: "once", Arguments: json.RawMessage(`{"text":"` + strings.Repeat("x", 200) + `"}`)}}})[0]

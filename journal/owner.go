@@ -65,13 +65,18 @@ func (j *Journal) dead(id string) (release func(), dead bool) {
 	return (&owner{id, f}).release, true
 }
 
+const (
+	openOwners = `SELECT DISTINCT owner FROM calls WHERE seq IS NULL`
+	openClaims = `SELECT ` + columns + ` FROM calls WHERE seq IS NULL AND owner = ? ORDER BY id`
+)
+
 // Recover settles the calls that dead processes left open as
 // [callgate.OutcomeUnknown], and returns how many they were. Calls of living
 // processes are left alone. Open calls it; it may be called at any time, by any
 // number of processes at once.
 func (j *Journal) Recover(ctx context.Context) (calls int, err error) {
 	owners := map[string]bool{}
-	rows, err := j.read.QueryContext(ctx, `SELECT DISTINCT owner FROM calls WHERE seq IS NULL`)
+	rows, err := j.read.QueryContext(ctx, openOwners)
 	if err != nil {
 		return 0, err
 	}
@@ -114,7 +119,7 @@ func (j *Journal) recoverFrom(owner string) (calls int, dead bool, err error) {
 		return 0, false, nil
 	}
 	err = j.write.do(true, func(w *writer) error {
-		open, err := w.rows(`SELECT `+columns+` FROM calls WHERE seq IS NULL AND owner = ? ORDER BY id`, owner)
+		open, err := w.rows(openClaims, owner)
 		if err != nil {
 			return err
 		}

@@ -75,37 +75,48 @@ func (r *row) record() (Record, error) {
 // Session yields the calls of a session by turn, index and run. It ends after the
 // first error.
 func (j *Journal) Session(ctx context.Context, session string) iter.Seq2[Record, error] {
-	return j.pages(ctx, func(after *row) (string, []any) {
+	return j.pages(ctx, bySession(session))
+}
+
+// A query returns the condition and order of the rows after one, or of the first
+// if it is nil.
+type query func(after *row) (where string, args []any)
+
+func bySession(session string) query {
+	return func(after *row) (string, []any) {
 		turn, index, run := int64(math.MinInt64), int64(math.MinInt64), int64(-1)
 		if after != nil {
 			turn, index, run = after.turn, after.index, after.run
 		}
 		return `WHERE session = ? AND (turn, idx, run) > (?, ?, ?) ORDER BY turn, idx, run`, []any{session, turn, index, run}
-	})
+	}
 }
 
 // Tool yields the calls of a tool in the order in which they were claimed. It ends
 // after the first error.
 func (j *Journal) Tool(ctx context.Context, tool string) iter.Seq2[Record, error] {
-	return j.pages(ctx, func(after *row) (string, []any) {
+	return j.pages(ctx, byTool(tool))
+}
+
+func byTool(tool string) query {
+	return func(after *row) (string, []any) {
 		if after != nil {
 			return `WHERE tool = ? AND id > ? ORDER BY id`, []any{tool, after.id}
 		}
 		return `WHERE tool = ? ORDER BY id`, []any{tool}
-	})
+	}
 }
 
 // pageSize is the number of rows that are read at once: a reader who takes his
 // time must not keep SQLite from emptying its log.
 const pageSize = 128
 
-// pages yields the rows of a query that names, given the last row of a page, the
-// rows after it.
-func (j *Journal) pages(ctx context.Context, query func(after *row) (where string, args []any)) iter.Seq2[Record, error] {
+// pages yields the rows of q, a page at a time.
+func (j *Journal) pages(ctx context.Context, q query) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var last *row
 		for {
-			where, args := query(last)
+			where, args := q(last)
 			found, err := j.read.QueryContext(ctx, `SELECT `+columns+` FROM calls `+where+` LIMIT `+fmt.Sprint(pageSize), args...)
 			var page []*row
 			if err == nil {
