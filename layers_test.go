@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"internal/closest", "internal/filelock", "internal/plaintext"},
 	{"schema", "workspace", "artifact", "process", "shell"},
 	{"."},
-	{"builtin", "llm"},
+	{"builtin", "journal", "llm"},
 	{"provider/internal/wire"}, // what the codecs share: envelopes, names, schemas as a provider takes them
 	{"agent", "provider/anthropic", "provider/openai", "provider/scripted"},
 	{"callgatetest", "config"},
@@ -126,8 +126,10 @@ func TestCallSites(t *testing.T) {
 			"executor.go run",          // the same, surrounded by middleware
 			"middleware.go Middleware", // middleware passes on what it was given
 		},
-		"Handle":  {"executor.go Execute", "executor.go run"},
-		"Execute": {"carry.go carry"},
+		"Handle": {"executor.go Execute", "executor.go run",
+			"journal/executor.go enter"}, // after the claim
+		"Execute": {"carry.go carry",
+			"journal/executor.go enter"}, // of the executor that it wraps
 	}
 	var got = map[string][]string{}
 	exports := map[string]string{}

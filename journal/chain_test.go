@@ -1,0 +1,193 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/journal"
+)
+
+// five returns the file of a journal with five settled calls, closed, and its head.
+func five(t testing.TB) (path string, head journal.Head) {
+	path = file(t)
+	j := open(t, path, journal.Options{})
+	g := newGate(t, j.Executor(nil))
+	for turn := range 5 {
+		g.submit(turn, call([]string{"once", "again", "read"}[turn%3], `{"marker":"turn`+string(rune('0'+turn))+`"}`))
+	}
+	head, err := j.Head(context.Background())
+	if err != nil || head.Rows != 5 {
+		t.Fatalf("head %v, %v", head, err)
+	}
+	j.Close()
+	return path, head
+}
+
+// tamper runs SQL in the file behind the journal's back.
+func tamper(t testing.TB, path, query string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const none = -1
+
+// brokenRow returns the row that Verify names.
+func brokenRow(t *testing.T, j *journal.Journal, kept journal.Head) int64 {
+	t.Helper()
+	_, err := j.Verify(context.Background(), kept)
+	if b, ok := errors.AsType[*journal.Broken](err); ok {
+		return b.Row
+	} else if err != nil {
+		t.Errorf("an error without a row: %v", err)
+	}
+	return none
+}
+
+func TestVerifyNamesTheRow(t *testing.T) {
+	for what, c := range map[string]struct {
+		sql string
+		row int64
+	}{
+		"nothing":               {`SELECT 1`, none},
+		"id":                    {`UPDATE calls SET id = 1000 WHERE seq = 3`, 3},
+		"session":               {`UPDATE calls SET session = 'x' WHERE seq = 3`, 3},
+		"turn":                  {`UPDATE calls SET turn = 77 WHERE seq = 3`, 3},
+		"index":                 {`UPDATE calls SET idx = 77 WHERE seq = 3`, 3},
+		"run":                   {`UPDATE calls SET run = 77 WHERE seq = 3`, 3},
+		"call id":               {`UPDATE calls SET call_id = 'x' WHERE seq = 3`, 3},
+		"tool":                  {`UPDATE calls SET tool = 'x' WHERE seq = 3`, 3},
+		"source":                {`UPDATE calls SET source = 'x' WHERE seq = 3`, 3},
+		"tool digest":           {`UPDATE calls SET tool_digest = 'x' WHERE seq = 3`, 3},
+		"effect":                {`UPDATE calls SET effect = 'x' WHERE seq = 3`, 3},
+		"arguments":             {`UPDATE calls SET arguments = x'7b7d' WHERE seq = 3`, 3},
+		"digest":                {`UPDATE calls SET digest = x'00' WHERE seq = 3`, 3},
+		"verdict":               {`UPDATE calls SET verdict = 'x' WHERE seq = 3`, 3},
+		"rule":                  {`UPDATE calls SET rule = 'x' WHERE seq = 3`, 3},
+		"reason":                {`UPDATE calls SET reason = 'x' WHERE seq = 3`, 3},
+		"approver":              {`UPDATE calls SET approver = 'x' WHERE seq = 3`, 3},
+		"labels":                {`UPDATE calls SET labels = '{}' WHERE seq = 3`, 3},
+		"owner":                 {`UPDATE calls SET owner = 'x' WHERE seq = 3`, 3},
+		"claimed":               {`UPDATE calls SET claimed = claimed + 1 WHERE seq = 3`, 3},
+		"started":               {`UPDATE calls SET started = started + 1 WHERE seq = 3`, 3},
+		"ended":                 {`UPDATE calls SET ended = ended + 1 WHERE seq = 3`, 3},
+		"attempts":              {`UPDATE calls SET attempts = 9 WHERE seq = 3`, 3},
+		"state":                 {`UPDATE calls SET state = 'unknown' WHERE seq = 3`, 3},
+		"code":                  {`UPDATE calls SET code = 'timeout' WHERE seq = 3`, 3},
+		"truncated":             {`UPDATE calls SET truncated = 1 WHERE seq = 3`, 3},
+		"result":                {`UPDATE calls SET result = x'7b7d' WHERE seq = 3`, 3},
+		"hash":                  {`UPDATE calls SET hash = x'00' WHERE seq = 3`, 3},
+		"a letter moved over":   {`UPDATE calls SET rule = 'allow_al', reason = 'l' || reason WHERE seq = 3`, 3},
+		"the first row removed": {`DELETE FROM calls WHERE seq = 1`, 1},
+		"a row removed":         {`DELETE FROM calls WHERE seq = 3`, 3},
+		"and the gap closed":    {`DELETE FROM calls WHERE seq = 3; UPDATE calls SET seq = seq - 1 WHERE seq > 3`, 3},
+		"a row out of chain":    {`UPDATE calls SET seq = NULL WHERE seq = 3`, 3},
+		"two rows exchanged":    {`UPDATE calls SET seq = 99 WHERE seq = 3; UPDATE calls SET seq = 3 WHERE seq = 4; UPDATE calls SET seq = 4 WHERE seq = 99`, 3},
+		"a row before all":      {`UPDATE calls SET seq = 0 WHERE seq = 3`, 0},
+		"the newest removed":    {`DELETE FROM calls WHERE seq >= 4`, 4},
+		"all removed":           {`DELETE FROM calls`, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			path, head := five(t)
+			tamper(t, path, c.sql)
+			j := open(t, path, journal.Options{})
+			if got := brokenRow(t, j, head); got != c.row {
+				t.Errorf("row %d is named, want %d", got, c.row)
+			}
+		})
+	}
+}
+
+// A chain that was made anew holds in itself; the head that was kept says that it
+// is not the one.
+func TestVerifyAgainstAKeptHead(t *testing.T) {
+	path, _ := five(t)
+	other, head := five(t)
+	j := open(t, path, journal.Options{})
+	if got := brokenRow(t, j, journal.Head{}); got != none {
+		t.Errorf("without a kept head row %d is named", got)
+	}
+	if got := brokenRow(t, j, head); got != 5 {
+		t.Errorf("row %d is named, want 5", got)
+	}
+	j = open(t, other, journal.Options{})
+	newGate(t, j.Executor(nil)).submit(9, call("once", `{}`))
+	if now, err := j.Verify(context.Background(), head); err != nil || now.Rows != 6 {
+		t.Errorf("a chain that has grown since: %v, %v", now, err)
+	}
+}
+
+// One byte of the file, changed on disk.
+func TestChangedByte(t *testing.T) {
+	path, head := five(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(data, []byte("turn3")); n < 2 { // arguments and result
+		t.Fatalf("found %d times in the file", n)
+	}
+	data[bytes.Index(data, []byte("turn3"))] = 'T'
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, path, journal.Options{})
+	if got := brokenRow(t, j, head); got != 4 {
+		t.Errorf("row %d is named, want 4, the row of turn 3", got)
+	}
+}
+
+func TestParseHead(t *testing.T) {
+	_, head := five(t)
+	if got, err := journal.ParseHead(head.String()); err != nil || got != head {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, s := range []string{"", "5", "5:", "-1:" + strings.Repeat("0", 64), "05" + head.String()[1:], head.String() + "0", strings.ToUpper(head.String()), "x" + head.String()} {
+		if h, err := journal.ParseHead(s); err == nil {
+			t.Errorf("%q is read as %v", s, h)
+		}
+	}
+}
+
+// A record that contradicts itself is no answer, and the call does not run.
+func TestChangedRecordIsNoAnswer(t *testing.T) {
+	for _, query := range []string{
+		`UPDATE calls SET result = x'78'`, `UPDATE calls SET code = 'timeout'`, `UPDATE calls SET result = x'7b7d', state = ''`,
+	} {
+		path, _ := five(t)
+		tamper(t, path, query)
+		j := open(t, path, journal.Options{})
+		g := newGate(t, j.Executor(nil))
+		want(t, g.submit(0, call("once", `{"marker":"turn0"}`))[0], callgate.Internal, callgate.NotStarted, "its record cannot be read")
+		if g.runs.Load() != 0 {
+			t.Errorf("%s: it ran again", query)
+		}
+		for _, err := range j.Session(context.Background(), "s") {
+			if err == nil {
+				t.Errorf("%s: a query yields the row", query)
+			}
+			break
+		}
+	}
+}
+
+// A row that is gone is called missing, not changed.
+func TestVerifySaysMissing(t *testing.T) {
+	path, head := five(t)
+	tamper(t, path, `DELETE FROM calls WHERE seq = 2`)
+	if _, err := open(t, path, journal.Options{}).Verify(context.Background(), head); err == nil || !strings.Contains(err.Error(), "row 2 of the chain: it is missing") {
+		t.Errorf("got %v", err)
+	}
+}

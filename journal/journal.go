@@ -1,0 +1,192 @@
+// Package journal keeps what became of every call in one SQLite file, so that a crash, a cancel or a lost process neither
+// repeats an effect nor forgets one. It is a [callgate.Executor] around another: claim, run, settle.
+//
+// # What it promises
+//
+// A call that changes something is claimed on disk before its handler starts, and its result is on disk before anybody is
+// told of it. Its identity (session, turn, index) is the key: submitted again with the same bytes it is answered from the
+// record, with other bytes it is refused, from whichever process. A call whose process died is settled as
+// [callgate.OutcomeUnknown]: one that must run once is never run again, others may be. A journal that cannot be written
+// stops calls before they start. Settled rows are never changed: one that runs again has a new row, and each row's hash
+// covers the hash before it.
+//
+// Read-only calls are written in the same way but not synced: they survive the process, and a power cut takes only the
+// newest of them, since the next synced commit syncs everything before it.
+//
+// # What it does not
+//
+// Anonymous calls, which have no identity, pass through and leave no row. The disk must keep what fsync returned for.
+// Whoever can write the file can make a new chain from any row on; a [Head] kept elsewhere exposes that, and the removal of
+// the newest rows. Rows of calls that still run are not in the chain yet. Whether a process is alive is asked of the kernel
+// (flock), so all processes must run on one machine; where there is no flock (Windows), the open claims of a dead process
+// stay open, and are answered with [callgate.OutcomeUnknown] after a wait. Arguments and results are stored as they are,
+// readable by the file's owner only.
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/callgate/callgate"
+)
+
+// Options are the settings of a journal. The zero value is ready to use.
+type Options struct {
+	// BusyTimeout is how long a write waits for another process that writes.
+	// 0 means 5 seconds.
+	BusyTimeout time.Duration
+	// Wait is how long a submission waits for the same call that runs in
+	// another process before it is answered with [callgate.OutcomeUnknown].
+	// 0 means the time limit of the call.
+	Wait time.Duration
+}
+
+// ErrClosed is what a closed journal says.
+var ErrClosed = errors.New("journal: closed")
+
+// A Journal is an open file. It is safe for concurrent use, and several
+// processes may have the same file open.
+type Journal struct {
+	path  string
+	opts  Options
+	owner *owner
+	write *writer
+	read  *sql.DB
+
+	latestStmt *sql.Stmt // of read
+
+	mu          sync.Mutex
+	running     map[callgate.Identity]*flight
+	overstaying map[callgate.Identity]int // answered, but the handler has not returned
+	specs       map[*callgate.Spec]specFacts
+}
+
+// A flight is a call that runs in this process.
+type flight struct {
+	digest [32]byte
+	done   chan struct{} // closed when the call is settled
+}
+
+// Open opens the journal in the file path, which is made (0600) if it is missing;
+// its directory must exist. A file that others can read is closed to them. Calls
+// that a dead process left open are settled before it returns. SQLite keeps two
+// more files beside it (-wal, -shm), and each process that has it open one more
+// (-owner-…).
+func Open(path string, opts Options) (*Journal, error) {
+	j, err := open(path, opts)
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	return j, nil
+}
+
+func open(path string, opts Options) (_ *Journal, err error) {
+	if opts.BusyTimeout <= 0 {
+		opts.BusyTimeout = 5 * time.Second
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if err := private(path); err != nil {
+		return nil, err
+	}
+	j := &Journal{
+		path: path, opts: opts,
+		running: map[callgate.Identity]*flight{}, overstaying: map[callgate.Identity]int{},
+		specs: map[*callgate.Spec]specFacts{},
+	}
+	defer func() {
+		if err != nil {
+			j.Close()
+		}
+	}()
+	if j.write, err = openWriter(dsn(path, opts.BusyTimeout, "journal_mode(WAL)")); err != nil {
+		return nil, err
+	}
+	if j.read, err = sql.Open("sqlite", dsn(path, opts.BusyTimeout, "query_only(1)")); err != nil {
+		return nil, err
+	}
+	j.read.SetMaxOpenConns(4)
+	j.read.SetMaxIdleConns(4)
+	if j.latestStmt, err = j.read.Prepare(latest); err != nil {
+		return nil, err
+	}
+	if j.owner, err = newOwner(path); err != nil {
+		return nil, err
+	}
+	if _, err := j.Recover(context.Background()); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// private makes the file if it is missing, and sees to it that it is a file which
+// its owner alone can read.
+func private(path string) error {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		if st.IsDir() {
+			return errors.New("it is a directory, not a file")
+		}
+		return errors.New("it is not a regular file") // and opening it might block
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return fmt.Errorf("it cannot be opened for writing: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		if err := f.Chmod(0o600); err != nil {
+			return fmt.Errorf("others can read it, and that cannot be changed: %w", err)
+		}
+	}
+	return nil
+}
+
+// dsn returns the driver's name for the file, which may hold any character.
+func dsn(path string, busy time.Duration, pragma string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/…
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: url.Values{
+		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), pragma},
+	}.Encode()}
+	return u.String()
+}
+
+// Close closes the file. Calls that are running then can no longer be settled: it
+// is for after the last Dispatch has returned. It may be called twice.
+func (j *Journal) Close() error {
+	var errs []error
+	if j.read != nil {
+		errs = append(errs, j.read.Close())
+	}
+	if j.write != nil {
+		errs = append(errs, j.write.close())
+	}
+	if j.owner != nil {
+		j.owner.release()
+	}
+	return errors.Join(errs...)
+}
+
+func randomID() string { return strings.ToLower(rand.Text()) }

@@ -1,0 +1,218 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// A writer owns the one connection that writes. Changes that arrive while it
+// commits share the next transaction, and so one fsync: the calls of a turn cost
+// about two before their handlers start and two after, however many they are.
+type writer struct {
+	db    *sql.DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+	sync  bool // the connection syncs each commit
+
+	changes  chan *change
+	closing  chan struct{}
+	closed   chan struct{}
+	once     sync.Once
+	closeErr error
+
+	commits, synced atomic.Int64 // so far
+	slow            func()       // in tests: before each synced commit
+}
+
+// A change is what one caller wants written. do may be called twice: again alone
+// if the transaction that it shared failed.
+type change struct {
+	do      func(*writer) error
+	durable bool // on disk before it is answered
+	err     error
+	done    chan struct{}
+}
+
+// maxBatch bounds how long others wait for a transaction.
+const maxBatch = 256
+
+func openWriter(dsn string) (*writer, error) {
+	ctx := context.Background()
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	if err := migrate(ctx, conn); err != nil {
+		conn.Close()
+		db.Close()
+		return nil, err
+	}
+	w := &writer{
+		db: db, conn: conn, stmts: map[string]*sql.Stmt{}, sync: true,
+		changes: make(chan *change, maxBatch), closing: make(chan struct{}), closed: make(chan struct{}),
+	}
+	go w.loop()
+	return w, nil
+}
+
+// do makes a change, and returns when it is committed or failed. It does not heed
+// a context: a change that may or may not come would be of no use.
+func (w *writer) do(durable bool, f func(*writer) error) error {
+	c := &change{do: f, durable: durable, done: make(chan struct{})}
+	select {
+	case <-w.closing:
+		return ErrClosed
+	case w.changes <- c:
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-w.closed:
+		select {
+		case <-c.done:
+			return c.err
+		default:
+			return ErrClosed // it came too late to be taken
+		}
+	}
+}
+
+func (w *writer) loop() {
+	defer close(w.closed)
+	for {
+		var batch []*change
+		select {
+		case c := <-w.changes:
+			batch = append(batch, c)
+		case <-w.closing:
+		}
+		for len(batch) < maxBatch {
+			select {
+			case c := <-w.changes:
+				batch = append(batch, c)
+				continue
+			default:
+			}
+			break
+		}
+		if len(batch) == 0 {
+			return
+		}
+		w.commit(batch)
+	}
+}
+
+// commit writes a batch in one transaction. If that fails, each change has a
+// transaction of its own: one that cannot be written must not stop the others.
+func (w *writer) commit(batch []*change) {
+	err := w.transact(batch)
+	if err != nil && len(batch) > 1 {
+		for _, c := range batch {
+			c.err = w.transact([]*change{c})
+			close(c.done)
+		}
+		return
+	}
+	for _, c := range batch {
+		c.err = err
+		close(c.done)
+	}
+}
+
+func (w *writer) transact(batch []*change) (err error) {
+	durable := false
+	for _, c := range batch {
+		durable = durable || c.durable
+	}
+	if durable != w.sync {
+		// NORMAL does not sync the log at a commit; FULL syncs all of it.
+		level := map[bool]string{true: "FULL", false: "NORMAL"}[durable]
+		// Not prepared: SQLite obeys this one when it is compiled.
+		if _, err := w.conn.ExecContext(context.Background(), `PRAGMA synchronous = `+level); err != nil {
+			return err
+		}
+		w.sync = durable
+	}
+	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			w.exec(`ROLLBACK`) // fails if SQLite has rolled back itself
+		}
+	}()
+	for _, c := range batch {
+		if err := c.attempt(w); err != nil {
+			return err
+		}
+	}
+	if durable && w.slow != nil {
+		w.slow()
+	}
+	if err := w.exec(`COMMIT`); err != nil {
+		return err
+	}
+	w.commits.Add(1)
+	if durable {
+		w.synced.Add(1)
+	}
+	return nil
+}
+
+// attempt contains a panic: the writer must outlive it.
+func (c *change) attempt(w *writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return c.do(w)
+}
+
+// stmt returns the prepared statement of a query, which is prepared once.
+func (w *writer) stmt(query string) (*sql.Stmt, error) {
+	if s := w.stmts[query]; s != nil {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	w.stmts[query] = s
+	return s, nil
+}
+
+func (w *writer) exec(query string, args ...any) error {
+	_, err := w.run(query, args...)
+	return err
+}
+
+func (w *writer) run(query string, args ...any) (sql.Result, error) {
+	s, err := w.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Exec(args...)
+}
+
+// close commits what was handed over, and closes the connection.
+func (w *writer) close() error {
+	w.once.Do(func() {
+		close(w.closing)
+		<-w.closed
+		for _, s := range w.stmts {
+			s.Close()
+		}
+		w.conn.Close()
+		w.closeErr = w.db.Close()
+	})
+	return w.closeErr
+}
