@@ -93,7 +93,7 @@ func TestKilled(t *testing.T) {
 	if os.Getenv("CI") != "" {
 		kills = 200
 	}
-	if testing.Short() {
+	if raced || testing.Short() { // a process takes seconds to start then
 		kills = 10
 	}
 	dir := t.TempDir()
