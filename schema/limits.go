@@ -213,27 +213,7 @@ func hasID(v any) bool {
 }
 
 // lookup resolves the fragment of a reference: a JSON Pointer, percent-encoded.
-func lookup(v any, fragment string) (any, bool) {
-	for _, t := range split(fragment) {
-		switch x := v.(type) {
-		case map[string]any:
-			y, ok := x[t]
-			if !ok {
-				return nil, false
-			}
-			v = y
-		case []any:
-			i, err := strconv.Atoi(t)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, false
-			}
-			v = x[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
+func lookup(v any, fragment string) (any, bool) { return at(v, split(fragment)) }
 
 // formatNames lists each format that is named anywhere in doc.
 func formatNames(doc any) []string {
