@@ -1,6 +1,7 @@
 package callgate
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,6 +22,15 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments"`
 	// Identity is set by the gate.
 	Identity Identity `json:"-"`
+}
+
+// Digest returns the SHA-256 of the call's name and arguments, as they are.
+func (c Call) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	h.Write([]byte(c.Name))
+	h.Write([]byte{0})
+	h.Write(c.Arguments)
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // An Identity tells a call apart from every other: the session it belongs to,

@@ -217,7 +217,7 @@ func (t *run) call(ctx context.Context, i int) {
 	t.epoch++
 	t.mu.Unlock()
 	t.results[i] = out.Result
-	d.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Result: &t.results[i], Err: out.Err})
+	d.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Decision: &st.exec.Decision, Result: &t.results[i], Err: out.Err})
 	answered = true
 	t.tell(i)
 }

@@ -22,7 +22,7 @@ type Event struct {
 	Time     time.Time
 	Call     Call      // with its identity; not to be modified
 	Tool     *Tool     // nil for an unknown tool; not to be modified
-	Decision *Decision // with Decided
+	Decision *Decision // with Decided, and with Settled: zero for a call that was refused before it
 	Attempt  int       // with Started
 	Result   *Result   // with Settled; not to be modified
 	Err      *Error    // the failure with its cause and stack, for the operator

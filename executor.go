@@ -71,15 +71,9 @@ func (x *Execution) Anonymous() bool { return x.anonymous }
 // Attempts returns how often the handler was entered so far.
 func (x *Execution) Attempts() int { return int(x.attempts.Load()) }
 
-// Digest returns the SHA-256 of the call's name and arguments, by which an
-// executor knows a repetition from another call under the same identity.
-func (x *Execution) Digest() [sha256.Size]byte {
-	h := sha256.New()
-	h.Write([]byte(x.Call.Name))
-	h.Write([]byte{0})
-	h.Write(x.Call.Arguments)
-	return [sha256.Size]byte(h.Sum(nil))
-}
+// Digest returns the digest of the call, by which an executor knows a repetition
+// from another call under the same identity.
+func (x *Execution) Digest() [sha256.Size]byte { return x.Call.Digest() }
 
 type executionKey struct{}
 

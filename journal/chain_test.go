@@ -88,7 +88,20 @@ func TestVerifyNamesTheRow(t *testing.T) {
 		"code":                  {`UPDATE calls SET code = 'timeout' WHERE seq = 3`, 3},
 		"truncated":             {`UPDATE calls SET truncated = 1 WHERE seq = 3`, 3},
 		"result":                {`UPDATE calls SET result = x'7b7d' WHERE seq = 3`, 3},
-		"hash":                  {`UPDATE calls SET hash = x'00' WHERE seq = 3`, 3},
+		"redacted":              {`UPDATE calls SET redacted = 1 WHERE seq = 3`, 3},
+		"sandbox":               {`UPDATE calls SET sandbox = 'isolated' WHERE seq = 3`, 3},
+		"artifact":              {`UPDATE calls SET artifact = 'x' WHERE seq = 3`, 3},
+		"artifact's digest":     {`UPDATE calls SET artifact_sum = x'00' WHERE seq = 3`, 3},
+		"hash":                  {`UPDATE chain SET hash = x'00' WHERE seq = 3`, 3},
+		"hash of a length":      {`UPDATE chain SET hash = zeroblob(32) WHERE seq = 3`, 3},
+		"digest of a row":       {`UPDATE chain SET digest = zeroblob(32) WHERE seq = 3`, 3},
+		"kind":                  {`UPDATE chain SET kind = 'turn' WHERE seq = 3`, 3},
+		"unknown kind":          {`UPDATE chain SET kind = 'x' WHERE seq = 3`, 3},
+		"a link removed":        {`DELETE FROM chain WHERE seq = 3`, 3},
+		"the newest link":       {`DELETE FROM chain WHERE seq = 5`, 5},
+		"row and link":          {`DELETE FROM chain WHERE seq = 5; DELETE FROM calls WHERE seq = 5`, 5},
+		"a forged row":          {`INSERT INTO turns VALUES (1, 's', 0, 1, 'user', '', x'', x'', 0, '', '', 0, 0, 0, 0, 0, 6)`, 6},
+		"a forged removal":      {`DELETE FROM calls WHERE seq = 3; INSERT INTO removals VALUES (1, 's', '', '[[3,3]]', 0, 6)`, 6},
 		"a letter moved over":   {`UPDATE calls SET rule = 'allow_al', reason = 'l' || reason WHERE seq = 3`, 3},
 		"the first row removed": {`DELETE FROM calls WHERE seq = 1`, 1},
 		"a row removed":         {`DELETE FROM calls WHERE seq = 3`, 3},
@@ -124,7 +137,7 @@ func TestVerifyAgainstAKeptHead(t *testing.T) {
 	}
 	j = open(t, other, journal.Options{})
 	newGate(t, j.Executor(nil)).submit(9, call("once", `{}`))
-	if now, err := j.Verify(context.Background(), head); err != nil || now.Rows != 6 {
+	if now, err := j.Verify(context.Background(), head); err != nil || now.Head.Rows != 6 {
 		t.Errorf("a chain that has grown since: %v, %v", now, err)
 	}
 }
@@ -174,7 +187,7 @@ func TestChangedRecordIsNoAnswer(t *testing.T) {
 		if g.runs.Load() != 0 {
 			t.Errorf("%s: it ran again", query)
 		}
-		for _, err := range j.Session(context.Background(), "s") {
+		for _, err := range j.Calls(context.Background(), "s") {
 			if err == nil {
 				t.Errorf("%s: a query yields the row", query)
 			}

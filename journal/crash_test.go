@@ -148,7 +148,7 @@ func TestKilled(t *testing.T) {
 
 	path := filepath.Join(dir, "journal.db")
 	j := open(t, path, journal.Options{})
-	head, err := j.Verify(context.Background(), journal.Head{})
+	v, err := j.Verify(context.Background(), journal.Head{})
 	if err != nil {
 		t.Error(err)
 	}
@@ -161,7 +161,7 @@ func TestKilled(t *testing.T) {
 		happened[id]++
 	}
 	recorded, doubt, ran := map[string]callgate.Code{}, 0, 0
-	for rec, err := range j.Session(context.Background(), "s") {
+	for rec, err := range j.Calls(context.Background(), "s") {
 		id := rec.Identity.String()
 		if err != nil || !rec.Settled {
 			t.Errorf("call %s is still open: %v", id, err)
@@ -191,14 +191,14 @@ func TestKilled(t *testing.T) {
 	if n, err := j.Recover(context.Background()); n != 0 || err != nil {
 		t.Errorf("recovered again: %d calls, %v", n, err)
 	}
-	if again, err := j.Verify(context.Background(), head); err != nil || again != head {
+	if again, err := j.Verify(context.Background(), v.Head); err != nil || again != v {
 		t.Errorf("the head moved: %v", err)
 	}
 	files, err := filepath.Glob(path + "-owner-*")
 	if err != nil || len(files) != 1 {
 		t.Errorf("files of owners, who are dead but for one: %v, %v", files, err)
 	}
-	t.Logf("%d kills, %d rows, %d once-only effects, %d once-only calls in doubt, of which %d had run", kills, head.Rows, len(happened), doubt, ran)
+	t.Logf("%d kills, %d rows, %d once-only effects, %d once-only calls in doubt, of which %d had run", kills, v.Head.Rows, len(happened), doubt, ran)
 }
 
 // holder runs one call that waits for a file "go".
@@ -303,7 +303,7 @@ func TestAnotherProcessDies(t *testing.T) {
 	}
 	verify(t, j, 1)
 	var tools []string
-	for rec, err := range j.Session(context.Background(), "s") {
+	for rec, err := range j.Calls(context.Background(), "s") {
 		if err != nil || !rec.Started.IsZero() || rec.Ended.IsZero() {
 			t.Errorf("%+v, %v", rec, err)
 		}

@@ -43,9 +43,11 @@ func Example() {
 			{ID: "call_0", Name: "invoice.send", Arguments: json.RawMessage(`{"no":12}`)},
 		}})[0]
 		fmt.Println(res.ContentText(), res.Recorded)
-		if head, err = j.Verify(context.Background(), head); err != nil {
+		v, err := j.Verify(context.Background(), head)
+		if err != nil {
 			log.Fatal(err)
 		}
+		head = v.Head
 		fmt.Println("rows:", head.Rows)
 		j.Close()
 	}

@@ -46,6 +46,9 @@ func (e *executor) Execute(ctx context.Context, x *callgate.Execution) callgate.
 			r, err := e.claim(x)
 			if err != nil {
 				e.leave(x, fl)
+				if errors.Is(err, ErrInUse) {
+					return failed(&callgate.Error{Code: callgate.Unavailable, NotStarted: true, Cause: err, Message: "the call was not run, because another process has the session; submit it there, or when that has ended"})
+				}
 				return failed(&callgate.Error{Code: callgate.Internal, NotStarted: true, Cause: err, Message: "the call was not run, because the journal cannot be written: " + err.Error()})
 			}
 			if r != nil {
@@ -223,6 +226,9 @@ func (j *Journal) claim(x *callgate.Execution) (*row, error) {
 	var mine bool
 	err = j.write.do(x.Effect != callgate.ReadOnly, func(w *writer) (err error) {
 		r.run = 0
+		if err := w.enter(r.session, r.turn, r.claimed, j.owner.id); err != nil {
+			return err
+		}
 		if mine, err = w.insert(r); err != nil || mine {
 			return err
 		}
@@ -246,9 +252,9 @@ func (j *Journal) claim(x *callgate.Execution) (*row, error) {
 
 // insert writes the claim r, unless there is one of the same call and run.
 func (w *writer) insert(r *row) (bool, error) {
-	res, err := w.run(`INSERT INTO calls (session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, verdict, rule, reason, approver, labels, owner, claimed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		r.session, r.turn, r.index, r.run, r.callID, r.tool, r.source, r.toolDigest, r.effect, r.arguments, r.digest, r.verdict, r.rule, r.reason, r.by, r.labels, r.owner, r.claimed)
+	res, err := w.run(`INSERT INTO calls (session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, redacted, verdict, rule, reason, approver, labels, sandbox, owner, claimed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		r.session, r.turn, r.index, r.run, r.callID, r.tool, r.source, r.toolDigest, r.effect, r.arguments, r.digest, r.redacted, r.verdict, r.rule, r.reason, r.by, r.labels, r.sandbox, r.owner, r.claimed)
 	if err != nil {
 		return false, err
 	}
@@ -261,7 +267,7 @@ func (w *writer) insert(r *row) (bool, error) {
 
 // settle writes what became of the call of r.
 func (j *Journal) settle(r *row, out callgate.Outcome) error {
-	if err := r.settle(out.Result); err != nil {
+	if err := j.settleRow(r, out.Result); err != nil {
 		return err
 	}
 	return j.write.do(r.effect != callgate.ReadOnly.String(), func(w *writer) error { return w.settle(r) })
@@ -269,26 +275,18 @@ func (j *Journal) settle(r *row, out callgate.Outcome) error {
 
 // settle puts r at the end of the chain, within the transaction.
 func (w *writer) settle(r *row) error {
-	end, err := w.stmt(headRow)
-	if err != nil {
-		return err
-	}
-	r.seq = 0
-	var before []byte
-	if err := end.QueryRow().Scan(&r.seq, &before); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	r.seq++
-	r.hash = r.link(before)
-	res, err := w.run(`UPDATE calls SET started = ?, ended = ?, attempts = ?, state = ?, code = ?, truncated = ?, result = ?, seq = ?, hash = ? WHERE id = ? AND seq IS NULL`,
-		r.started, r.ended, r.attempts, r.state, r.code, r.truncated, r.result, r.seq, r.hash, r.id)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(errors.New("the claim is gone or was settled by another"), err)
-	}
-	return nil
+	return w.append(kindCall, func(seq int64) (int64, []byte, error) {
+		r.seq = seq
+		res, err := w.run(`UPDATE calls SET started = ?, ended = ?, attempts = ?, state = ?, code = ?, truncated = ?, result = ?, redacted = ?, artifact = ?, artifact_sum = ?, seq = ? WHERE id = ? AND seq IS NULL`,
+			r.started, r.ended, r.attempts, r.state, r.code, r.truncated, r.result, r.redacted, r.artifact, r.artifactSum, seq, r.id)
+		if err != nil {
+			return 0, nil, err
+		}
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return 0, nil, errors.Join(errors.New("the claim is gone or was settled by another"), err)
+		}
+		return r.id, r.sum(), nil
+	})
 }
 
 func failed(e *callgate.Error) callgate.Outcome {

@@ -83,8 +83,8 @@ var faults = map[string]struct {
 			}
 		}
 		for {
-			_, err := g.write.conn.ExecContext(context.Background(), `INSERT INTO calls (session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, verdict, rule, reason, approver, labels, owner, claimed, seq)
-				SELECT 'filler', count(*), 0, 0, '', 'filler', '', '', '', zeroblob(200), x'', '', '', '', '', '', '', 0, -count(*) FROM calls`)
+			_, err := g.write.conn.ExecContext(context.Background(), `INSERT INTO calls (session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, redacted, verdict, rule, reason, approver, labels, sandbox, owner, claimed, seq)
+				SELECT 'filler', count(*), 0, 0, '', 'filler', '', '', '', zeroblob(200), x'', 0, '', '', '', '', '', '', '', 0, -count(*) FROM calls`)
 			if err != nil {
 				break
 			}

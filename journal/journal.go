@@ -33,6 +33,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/artifact"
 )
 
 // Options are the settings of a journal. The zero value is ready to use.
@@ -51,6 +53,20 @@ type Options struct {
 	// another process before it is answered with [callgate.OutcomeUnknown].
 	// 0 means the time limit of the call.
 	Wait time.Duration
+	// Artifacts is where the outputs are kept that were too long to show; their
+	// digests are recorded, and they are removed with their session. Nil means
+	// that there is no such place.
+	Artifacts *artifact.Store
+	// Redact are patterns of what must not be stored: each match in arguments,
+	// results and turns is replaced by REDACTED. The digests are those of what was
+	// there before, so that a repetition is still known; a result that is answered
+	// from the record is the redacted one. Artifacts are not redacted.
+	Redact []*regexp.Regexp
+	// Sandbox is the level that programs run at, for the record.
+	Sandbox string
+	// OnHead, if set, is told of each new head when it is on disk. It is called by
+	// one goroutine at a time, before whoever waits for the write goes on.
+	OnHead func(Head)
 }
 
 // ErrClosed is what a closed journal says.
@@ -112,12 +128,13 @@ func open(path string, opts Options) (_ *Journal, err error) {
 			j.Close()
 		}
 	}()
-	if j.write, err = openWriter(dsn(path, opts.BusyTimeout, "journal_mode(WAL)")); err != nil {
+	if j.write, err = openWriter(dsn(path, opts.BusyTimeout, "journal_mode(WAL)", "secure_delete(1)")); err != nil {
 		return nil, err
 	}
 	if j.read, err = sql.Open("sqlite", dsn(path, opts.BusyTimeout, "query_only(1)")); err != nil {
 		return nil, err
 	}
+	j.write.onHead = opts.OnHead
 	j.read.SetMaxOpenConns(4)
 	j.read.SetMaxIdleConns(4)
 	if j.latestStmt, err = j.read.Prepare(latest); err != nil {
@@ -162,13 +179,13 @@ func private(path string) error {
 }
 
 // dsn returns the driver's name for the file, which may hold any character.
-func dsn(path string, busy time.Duration, pragma string) string {
+func dsn(path string, busy time.Duration, pragmas ...string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // C:/…
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: url.Values{
-		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), pragma},
+		"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())}, pragmas...),
 	}.Encode()}
 	return u.String()
 }

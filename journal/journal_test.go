@@ -82,11 +82,11 @@ func want(t *testing.T, r callgate.Result, code callgate.Code, state callgate.St
 
 func verify(t *testing.T, j *journal.Journal, rows int64) journal.Head {
 	t.Helper()
-	head, err := j.Verify(context.Background(), journal.Head{})
-	if err != nil || head.Rows != rows {
-		t.Errorf("the chain has %d rows, %v; want %d", head.Rows, err, rows)
+	v, err := j.Verify(context.Background(), journal.Head{})
+	if err != nil || v.Head.Rows != rows {
+		t.Errorf("the chain has %d rows, %v; want %d", v.Head.Rows, err, rows)
 	}
-	return head
+	return v.Head
 }
 
 func TestExecutor(t *testing.T) {
@@ -148,7 +148,7 @@ func TestRunsAgain(t *testing.T) {
 				t.Errorf("%d runs, want %d; answered %q", got, runs, r)
 			}
 			rows := 0
-			for rec, err := range j.Session(context.Background(), "s") {
+			for rec, err := range j.Calls(context.Background(), "s") {
 				if err != nil || rec.Run != rows || !rec.Settled {
 					t.Errorf("run %d: %+v, %v", rows, rec, err)
 				}
@@ -188,7 +188,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	n := 0
-	for rec, err := range j.Session(context.Background(), "s") {
+	for rec, err := range j.Calls(context.Background(), "s") {
 		n++
 		if err != nil {
 			t.Fatal(err)
@@ -205,8 +205,8 @@ func TestRecord(t *testing.T) {
 			}
 			before = at
 		}
-		if head, err := j.Head(context.Background()); err != nil || head != rec.Head {
-			t.Errorf("head %v, %v; the row's is %v", head, err, rec.Head)
+		if head, err := j.Head(context.Background()); err != nil || head.Rows != rec.Place {
+			t.Errorf("head %v, %v; the row's is %v", head, err, rec.Place)
 		}
 	}
 	if n != 1 {
@@ -228,7 +228,7 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	want, session := callgate.Identity{Session: "t", Turn: -50}, j.Session(context.Background(), "t")
+	want, session := callgate.Identity{Session: "t", Turn: -50}, j.Calls(context.Background(), "t")
 	for range 2 {
 		n := 0
 		for rec, err := range session {
@@ -257,7 +257,7 @@ func TestQueries(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, err := range j.Session(ctx, "t") {
+	for _, err := range j.Calls(ctx, "t") {
 		if err == nil {
 			t.Error("a query whose context has ended yields rows")
 		}

@@ -65,6 +65,15 @@ func (j *Journal) dead(id string) (release func(), dead bool) {
 	return (&owner{id, f}).release, true
 }
 
+// lives reports whether the owner id is not known dead.
+func (j *Journal) lives(id string) bool {
+	release, dead := j.dead(id)
+	if dead {
+		release()
+	}
+	return !dead
+}
+
 const (
 	openOwners = `SELECT DISTINCT owner FROM calls WHERE seq IS NULL`
 	openClaims = `SELECT ` + columns + ` FROM calls WHERE seq IS NULL AND owner = ? ORDER BY id`
@@ -125,14 +134,14 @@ func (j *Journal) recoverFrom(owner string) (calls int, dead bool, err error) {
 		}
 		calls = len(open)
 		for _, r := range open {
-			if err := r.settle(callgate.Result{CallID: r.callID, Tool: r.tool, Code: callgate.OutcomeUnknown, State: callgate.Unknown, Message: lost}); err != nil {
+			if err := j.settleRow(r, callgate.Result{CallID: r.callID, Tool: r.tool, Code: callgate.OutcomeUnknown, State: callgate.Unknown, Message: lost}); err != nil {
 				return err
 			}
 			if err := w.settle(r); err != nil {
 				return err
 			}
 		}
-		return nil
+		return w.exec(`UPDATE sessions SET owner = '' WHERE owner = ?`, owner)
 	})
 	if err != nil {
 		return 0, true, err // its file stays, for the next one who looks

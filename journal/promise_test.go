@@ -19,7 +19,7 @@ func TestDurableBeforeAndAfterTheHandler(t *testing.T) {
 		var rows, during int64
 		g.do = func() {
 			during = g.write.synced.Load()
-			for rec, err := range g.Session(context.Background(), "s") {
+			for rec, err := range g.Calls(context.Background(), "s") {
 				if rows++; err != nil || rec.Settled || !rec.Started.IsZero() {
 					t.Errorf("%s, while it runs: %+v, %v", tool, rec, err)
 				}
@@ -95,7 +95,7 @@ func TestSettledByAnother(t *testing.T) {
 	if r := g.submit(1, 1, "once")[0]; r.Code != callgate.OutcomeUnknown || !r.Recorded || g.runs.Load() != 1 {
 		t.Errorf("the record: %q, %d runs", r, g.runs.Load())
 	}
-	if head, err := g.Verify(context.Background(), Head{}); err != nil || head.Rows != 1 {
+	if head, err := g.Verify(context.Background(), Head{}); err != nil || head.Calls != 1 {
 		t.Errorf("%v, %v", head, err)
 	}
 }

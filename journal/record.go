@@ -23,10 +23,12 @@ type Record struct {
 	ToolDigest string // callgate.Spec.Digest
 	Effect     string // once, idempotent or read-only
 	Arguments  json.RawMessage
-	Digest     [sha256.Size]byte // callgate.Execution.Digest
+	Digest     [sha256.Size]byte // callgate.Call.Digest
 	Verdict    string            // deny, ask or allow; who was asked is in Decision.By
 	Decision   callgate.Decision // without the verdict
 	Labels     map[string]string // of the tool
+	Sandbox    string            // the level that programs ran at
+	Redacted   bool              // the arguments or the result were, before they were stored
 	Claimed    time.Time         // to the microsecond, as the other times are
 
 	// The rest is zero while the call is open: it runs, or its process died and
@@ -39,7 +41,10 @@ type Record struct {
 	Code      callgate.Code
 	Truncated bool
 	Result    callgate.Result
-	Head      Head // of the chain up to this row
+	Artifact  string // id of the whole output, if Result was cut and it was kept
+	// ArtifactSum is the artifact's SHA-256, nil if it was not known.
+	ArtifactSum []byte
+	Place       int64 // in the chain
 }
 
 func (r *row) record() (Record, error) {
@@ -47,6 +52,7 @@ func (r *row) record() (Record, error) {
 		ID: r.id, Identity: callgate.Identity{Session: r.session, Turn: int(r.turn), Index: int(r.index)}, Run: int(r.run),
 		CallID: r.callID, Tool: r.tool, Source: r.source, ToolDigest: r.toolDigest, Effect: r.effect, Arguments: r.arguments,
 		Verdict: r.verdict, Decision: callgate.Decision{Rule: r.rule, Reason: r.reason, By: r.by}, Claimed: time.UnixMicro(r.claimed),
+		Sandbox: r.sandbox, Redacted: r.redacted,
 	}
 	copy(rec.Digest[:], r.digest)
 	if r.labels != "" {
@@ -68,13 +74,16 @@ func (r *row) record() (Record, error) {
 	}
 	rec.Ended, rec.Attempts, rec.Truncated = time.UnixMicro(r.ended), int(r.attempts), r.truncated
 	rec.State, rec.Code = callgate.State(r.state), callgate.Code(r.code)
-	rec.Head, err = headOf(r)
-	return rec, err
+	rec.Artifact, rec.Place = r.artifact, r.seq
+	if len(r.artifactSum) > 0 {
+		rec.ArtifactSum = r.artifactSum
+	}
+	return rec, nil
 }
 
-// Session yields the calls of a session by turn, index and run. It ends after the
+// Calls yields the calls of a session by turn, index and run. It ends after the
 // first error.
-func (j *Journal) Session(ctx context.Context, session string) iter.Seq2[Record, error] {
+func (j *Journal) Calls(ctx context.Context, session string) iter.Seq2[Record, error] {
 	return j.pages(ctx, bySession(session))
 }
 

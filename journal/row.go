@@ -1,14 +1,13 @@
 package journal
 
 import (
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/artifact"
 )
 
 // A row is a call as it is stored.
@@ -21,10 +20,12 @@ type row struct {
 	toolDigest       string
 	effect           string
 	arguments        []byte
-	digest           []byte // callgate.Execution.Digest
+	digest           []byte // callgate.Call.Digest, of the arguments before they were redacted
+	redacted         bool   // the arguments or the result
 	verdict          string
 	rule, reason, by string
 	labels           string // JSON, "" for none
+	sandbox          string
 	owner            string
 	claimed          int64
 
@@ -33,20 +34,21 @@ type row struct {
 	state, code    string
 	truncated      bool
 	result         []byte // JSON
-	seq            int64  // 0 while it is open
-	hash           []byte
+	artifact       string // id of the whole output, "" for none
+	artifactSum    []byte
+	seq            int64 // 0 while it is open
 }
 
-const columns = `id, session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, verdict, rule, reason, approver,
-	labels, owner, claimed, started, ended, attempts, state, code, truncated, result, coalesce(seq, 0), hash`
+const columns = `id, session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, redacted, verdict, rule, reason, approver,
+	labels, sandbox, owner, claimed, started, ended, attempts, state, code, truncated, result, artifact, artifact_sum, coalesce(seq, 0)`
 
 type scanner interface{ Scan(...any) error }
 
 func scan(s scanner) (*row, error) {
 	r := new(row)
-	err := s.Scan(&r.id, &r.session, &r.turn, &r.index, &r.run, &r.callID, &r.tool, &r.source, &r.toolDigest, &r.effect, &r.arguments, &r.digest,
-		&r.verdict, &r.rule, &r.reason, &r.by, &r.labels, &r.owner, &r.claimed, &r.started, &r.ended, &r.attempts, &r.state, &r.code, &r.truncated,
-		&r.result, &r.seq, &r.hash)
+	err := s.Scan(&r.id, &r.session, &r.turn, &r.index, &r.run, &r.callID, &r.tool, &r.source, &r.toolDigest, &r.effect, &r.arguments, &r.digest, &r.redacted,
+		&r.verdict, &r.rule, &r.reason, &r.by, &r.labels, &r.sandbox, &r.owner, &r.claimed, &r.started, &r.ended, &r.attempts, &r.state, &r.code, &r.truncated,
+		&r.result, &r.artifact, &r.artifactSum, &r.seq)
 	return r, err
 }
 
@@ -113,20 +115,30 @@ func (j *Journal) newRow(x *callgate.Execution) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, d, digest := x.Call.Identity, x.Decision, x.Digest()
+	r := j.rowOf(x.Call, f, x.Decision)
+	r.source, r.effect = x.Source, x.Effect.String()
+	return r, nil
+}
+
+// rowOf returns the claim of a call of which f and d are known.
+func (j *Journal) rowOf(c callgate.Call, f specFacts, d callgate.Decision) *row {
+	id, digest := c.Identity, c.Digest()
+	args, redacted := j.redact(c.Arguments)
 	return &row{
 		session: id.Session, turn: int64(id.Turn), index: int64(id.Index),
-		callID: x.Call.ID, tool: x.Call.Name, source: x.Source, toolDigest: f.digest, effect: x.Effect.String(),
-		arguments: append([]byte{}, x.Call.Arguments...), digest: digest[:],
+		callID: c.ID, tool: c.Name, toolDigest: f.digest, arguments: args, digest: digest[:], redacted: redacted,
 		verdict: d.Verdict.String(), rule: d.Rule, reason: d.Reason, by: d.By, labels: f.labels,
-		owner: j.owner.id, claimed: now(),
-	}, nil
+		sandbox: j.opts.Sandbox, owner: j.owner.id, claimed: now(),
+	}
 }
 
 func now() int64 { return time.Now().UnixMicro() }
 
 // settle fills in what became of the call.
-func (r *row) settle(res callgate.Result) error {
+func (j *Journal) settleRow(r *row, res callgate.Result) error {
+	if j.redactResult(&res) {
+		r.redacted = true
+	}
 	b, err := json.Marshal(res)
 	if err != nil && len(res.Structured) > 0 {
 		res.Structured = nil // it is no JSON, and will not be shown either
@@ -136,7 +148,23 @@ func (r *row) settle(res callgate.Result) error {
 		return err
 	}
 	r.ended, r.attempts, r.state, r.code, r.truncated, r.result = now(), int64(res.Attempts), string(res.State), string(res.Code), res.Truncated, b
+	r.artifact, r.artifactSum = j.artifactOf(res)
 	return nil
+}
+
+// artifactOf names the whole output of a result that was cut, and its digest if the
+// store has it.
+func (j *Journal) artifactOf(res callgate.Result) (id string, sum []byte) {
+	id, err := artifact.ParseRef(res.Artifact)
+	if err != nil {
+		return "", []byte{}
+	}
+	if j.opts.Artifacts != nil {
+		if a, err := j.opts.Artifacts.Stat(id); err == nil {
+			sum = a.SHA256[:]
+		}
+	}
+	return id, append([]byte{}, sum...)
 }
 
 // open reports whether the call has not been settled.
@@ -171,45 +199,25 @@ func (r *row) outcome(id string) (callgate.Outcome, error) {
 	return out, nil
 }
 
-// link returns the hash of the row after the hash before it: SHA-256 over both
-// and every column in the order of columns, each with its length before it.
-func (r *row) link(before []byte) []byte {
-	h := sha256.New()
-	number := func(n int64) {
-		var b [8]byte
-		binary.BigEndian.PutUint64(b[:], uint64(n))
-		h.Write(b[:])
-	}
-	text := func(s []byte) {
-		number(int64(len(s)))
-		h.Write(s)
-	}
-	h.Write([]byte("callgate journal 1\n"))
-	text(before)
-	number(r.seq)
-	number(r.id)
-	text([]byte(r.session))
-	number(r.turn)
-	number(r.index)
-	number(r.run)
-	for _, s := range []string{r.callID, r.tool, r.source, r.toolDigest, r.effect} {
-		text([]byte(s))
-	}
-	text(r.arguments)
-	text(r.digest)
-	for _, s := range []string{r.verdict, r.rule, r.reason, r.by, r.labels, r.owner} {
-		text([]byte(s))
-	}
-	for _, n := range []int64{r.claimed, r.started, r.ended, r.attempts} {
-		number(n)
-	}
-	text([]byte(r.state))
-	text([]byte(r.code))
-	if r.truncated {
-		number(1)
-	} else {
-		number(0)
-	}
-	text(r.result)
-	return h.Sum(nil)
+// sum covers every column but the place in the chain.
+func (r *row) sum() []byte {
+	s := newSum(kindCall)
+	s.numbers(r.id)
+	s.texts(r.session)
+	s.numbers(r.turn, r.index, r.run)
+	s.texts(r.callID, r.tool, r.source, r.toolDigest, r.effect)
+	s.bytes(r.arguments, r.digest)
+	s.flag(r.redacted)
+	s.texts(r.verdict, r.rule, r.reason, r.by, r.labels, r.sandbox, r.owner)
+	s.numbers(r.claimed, r.started, r.ended, r.attempts)
+	s.texts(r.state, r.code)
+	s.flag(r.truncated)
+	s.bytes(r.result)
+	s.texts(r.artifact)
+	s.bytes(r.artifactSum)
+	return s.done()
+}
+
+func (r *row) what() string {
+	return fmt.Sprintf("call %s/%d/%d, tool %s", r.session, r.turn, r.index, r.tool)
 }

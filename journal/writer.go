@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -23,6 +24,9 @@ type writer struct {
 	once     sync.Once
 	closeErr error
 
+	head            Head         // of the chain, after the last row that was appended
+	told            Head         // to onHead
+	onHead          func(Head)   // may be nil
 	commits, synced atomic.Int64 // so far
 	slow            func()       // in tests: before each synced commit
 }
@@ -32,6 +36,7 @@ type writer struct {
 type change struct {
 	do      func(*writer) error
 	durable bool // on disk before it is answered
+	alone   bool // not within a transaction
 	err     error
 	done    chan struct{}
 }
@@ -66,7 +71,12 @@ func openWriter(dsn string) (*writer, error) {
 // do makes a change, and returns when it is committed or failed. It does not heed
 // a context: a change that may or may not come would be of no use.
 func (w *writer) do(durable bool, f func(*writer) error) error {
-	c := &change{do: f, durable: durable, done: make(chan struct{})}
+	return w.hand(&change{do: f, durable: durable})
+}
+
+// hand gives a change to the loop and waits for it.
+func (w *writer) hand(c *change) error {
+	c.done = make(chan struct{})
 	select {
 	case <-w.closing:
 		return ErrClosed
@@ -113,6 +123,16 @@ func (w *writer) loop() {
 // commit writes a batch in one transaction. If that fails, each change has a
 // transaction of its own: one that cannot be written must not stop the others.
 func (w *writer) commit(batch []*change) {
+	batch = slices.DeleteFunc(batch, func(c *change) bool {
+		if c.alone {
+			defer close(c.done)
+			c.err = c.attempt(w)
+		}
+		return c.alone
+	})
+	if len(batch) == 0 {
+		return
+	}
 	err := w.transact(batch)
 	if err != nil && len(batch) > 1 {
 		for _, c := range batch {
@@ -160,6 +180,10 @@ func (w *writer) transact(batch []*change) (err error) {
 	if err := w.exec(`COMMIT`); err != nil {
 		return err
 	}
+	if w.onHead != nil && durable && w.head != w.told {
+		w.told = w.head
+		w.onHead(w.head)
+	}
 	w.commits.Add(1)
 	if durable {
 		w.synced.Add(1)
@@ -201,6 +225,17 @@ func (w *writer) run(query string, args ...any) (sql.Result, error) {
 		return nil, err
 	}
 	return s.Exec(args...)
+}
+
+// empty writes the log into the file and truncates it, so that nothing which was
+// removed stays in it.
+func (w *writer) empty() error {
+	return w.hand(&change{alone: true, do: func(w *writer) error {
+		// A reader in another process may hold it up; the next one who writes
+		// goes on with it.
+		_, err := w.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
+		return err
+	}})
 }
 
 // close commits what was handed over, and closes the connection.

@@ -1,0 +1,274 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+)
+
+// About is what a session is, for people and for who continues it.
+type About struct {
+	Workspace string // its directory, "" if it has none
+	Title     string // one line
+	// Parent is the session that this one was forked from, and ParentTurn the
+	// last turn of it that they share. "" means none.
+	Parent     string
+	ParentTurn int
+}
+
+// A SessionInfo describes a session.
+type SessionInfo struct {
+	ID string
+	About
+	InUse   bool // a living process holds it
+	Created time.Time
+	Updated time.Time // when its newest turn began
+	Turns   int64
+	Calls   int64 // runs of calls, open ones included
+	Open    int64 // calls that are not settled
+}
+
+// A Session is a session that this process alone adds to. It is safe for
+// concurrent use.
+type Session struct {
+	j  *Journal
+	id string
+}
+
+// What [Journal.Begin] and [Journal.Remove] may say.
+var (
+	ErrInUse     = errors.New("the session is in use by another process")
+	ErrNoSession = errors.New("there is no such session")
+	ErrForked    = errors.New("other sessions were forked from it")
+)
+
+// Begin holds the session id, which is made as about says if it is missing, for
+// this process until Release or Close; while another living process holds it, or
+// this one already, it is [ErrInUse]. Meanwhile nobody else can add a call to it. A
+// session that nobody holds takes calls from every process.
+func (j *Journal) Begin(id string, about About) (*Session, error) {
+	if id == "" {
+		return nil, errors.New("journal: a session needs a name")
+	}
+	err := j.hold(id, func(w *writer, at int64) error {
+		if about.Parent != "" {
+			if known, err := w.exists(about.Parent); err != nil {
+				return err
+			} else if !known {
+				return fmt.Errorf("session %s, which it is forked from: %w", about.Parent, ErrNoSession)
+			}
+		}
+		return w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, ?, ?, ?, ?, '', ?, ?) ON CONFLICT DO NOTHING`,
+			id, about.Workspace, about.Title, about.Parent, about.ParentTurn, at, at)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return &Session{j, id}, nil
+}
+
+// Resume holds a session that exists.
+func (j *Journal) Resume(id string) (*Session, error) {
+	err := j.hold(id, func(w *writer, _ int64) error {
+		if known, err := w.exists(id); err != nil || known {
+			return err
+		}
+		return fmt.Errorf("session %s: %w", id, ErrNoSession)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return &Session{j, id}, nil
+}
+
+// hold makes this process the owner of the session, after prepare.
+func (j *Journal) hold(id string, prepare func(w *writer, at int64) error) error {
+	for {
+		var other string
+		err := j.write.do(true, func(w *writer) error {
+			other = ""
+			at := now()
+			if err := prepare(w, at); err != nil {
+				return err
+			}
+			var err error
+			if other, err = w.ownerOf(id); err != nil || other != "" {
+				return err
+			}
+			return w.exec(`UPDATE sessions SET owner = ? WHERE id = ?`, j.owner.id, id)
+		})
+		if err != nil {
+			return err
+		}
+		if other == "" {
+			return nil
+		}
+		if _, dead, err := j.recoverFrom(other); err != nil {
+			return err
+		} else if !dead {
+			return fmt.Errorf("session %s: %w", id, ErrInUse)
+		}
+	}
+}
+
+// ID returns the name of the session.
+func (s *Session) ID() string { return s.id }
+
+// Release lets others have the session. Calls that run in it go on.
+func (s *Session) Release() error {
+	err := s.j.write.do(false, func(w *writer) error {
+		return w.exec(`UPDATE sessions SET owner = '' WHERE id = ? AND owner = ?`, s.id, s.j.owner.id)
+	})
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) exists(session string) (bool, error) {
+	s, err := w.stmt(`SELECT count(*) FROM sessions WHERE id = ?`)
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	err = s.QueryRow(session).Scan(&n)
+	return n > 0, err
+}
+
+// ownerOf returns who holds the session, "" if nobody does.
+func (w *writer) ownerOf(session string) (owner string, err error) {
+	s, err := w.stmt(`SELECT owner FROM sessions WHERE id = ?`)
+	if err != nil {
+		return "", err
+	}
+	if err = s.QueryRow(session).Scan(&owner); errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return owner, err
+}
+
+// mine says whether the session is held by owner.
+func (w *writer) mine(session, owner string) error {
+	holder, err := w.ownerOf(session)
+	if err == nil && holder != owner {
+		err = fmt.Errorf("session %s is no longer held by this process", session)
+	}
+	return err
+}
+
+// enter sees to it that owner may add a call of the turn to the session, and that
+// there is a row of the session.
+func (w *writer) enter(session string, turn, at int64, owner string) error {
+	s, err := w.stmt(`SELECT owner, updated FROM sessions WHERE id = ?`)
+	if err != nil {
+		return err
+	}
+	var holder string
+	var updated int64
+	switch err := s.QueryRow(session).Scan(&holder, &updated); {
+	case errors.Is(err, sql.ErrNoRows):
+		return w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, '', '', '', 0, '', ?, ?)`, session, at, at)
+	case err != nil:
+		return err
+	case holder != "" && holder != owner:
+		return fmt.Errorf("session %s: %w", session, ErrInUse)
+	case at-updated > time.Second.Microseconds(): // what is listed by age need not be exact
+		return w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, at, session)
+	}
+	return nil
+}
+
+const sessionColumns = `id, workspace, title, parent, parent_turn, owner, created, updated,
+	(SELECT count(*) FROM turns WHERE session = sessions.id AND role = 'assistant'),
+	(SELECT count(*) FROM calls WHERE session = sessions.id),
+	(SELECT count(*) FROM calls WHERE session = sessions.id AND seq IS NULL)`
+
+func (j *Journal) scanSession(s scanner) (info SessionInfo, err error) {
+	var owner string
+	var created, updated int64
+	err = s.Scan(&info.ID, &info.Workspace, &info.Title, &info.Parent, &info.ParentTurn, &owner, &created, &updated, &info.Turns, &info.Calls, &info.Open)
+	info.Created, info.Updated = time.UnixMicro(created), time.UnixMicro(updated)
+	info.InUse = owner != "" && j.lives(owner)
+	return info, err
+}
+
+// SessionInfo describes one session; it is [ErrNoSession] if there is none.
+func (j *Journal) SessionInfo(ctx context.Context, id string) (SessionInfo, error) {
+	info, err := j.scanSession(j.read.QueryRowContext(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return info, fmt.Errorf("journal: session %s: %w", id, ErrNoSession)
+	} else if err != nil {
+		return info, fmt.Errorf("journal: %w", err)
+	}
+	return info, nil
+}
+
+const sessionPage = `SELECT ` + sessionColumns + ` FROM sessions WHERE (updated, id) < (?, ?) ORDER BY updated DESC, id DESC LIMIT 64`
+
+// Sessions yields all sessions, the one with the newest turn first. It ends after
+// the first error.
+func (j *Journal) Sessions(ctx context.Context) iter.Seq2[SessionInfo, error] {
+	return func(yield func(SessionInfo, error) bool) {
+		before, id := int64(math.MaxInt64), ""
+		for {
+			rows, err := j.read.QueryContext(ctx, sessionPage, before, id)
+			var page []SessionInfo
+			for err == nil && rows.Next() {
+				var info SessionInfo
+				if info, err = j.scanSession(rows); err == nil {
+					page = append(page, info)
+				}
+			}
+			if rows != nil {
+				err = errors.Join(err, rows.Err(), rows.Close())
+			}
+			if err != nil {
+				yield(SessionInfo{}, fmt.Errorf("journal: %w", err))
+				return
+			}
+			for _, info := range page {
+				if !yield(info, nil) {
+					return
+				}
+				before, id = info.Updated.UnixMicro(), info.ID
+			}
+			if len(page) < 64 {
+				return
+			}
+		}
+	}
+}
+
+// A part is the beginning of a session, up to a turn.
+type part struct {
+	session string
+	upTo    int
+}
+
+// maxForks bounds how long a line of forks is followed.
+const maxForks = 1000
+
+// lineage returns what a session consists of: the beginnings of those that it was
+// forked from, the oldest first, and itself.
+func (j *Journal) lineage(ctx context.Context, session string) ([]part, error) {
+	line := []part{{session, math.MaxInt}}
+	for range maxForks {
+		var parent string
+		var turn int
+		err := j.read.QueryRowContext(ctx, `SELECT parent, parent_turn FROM sessions WHERE id = ?`, line[0].session).Scan(&parent, &turn)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil, fmt.Errorf("journal: session %s: %w", line[0].session, ErrNoSession)
+		case err != nil:
+			return nil, fmt.Errorf("journal: %w", err)
+		case parent == "":
+			return line, nil
+		}
+		line = append([]part{{parent, min(turn, line[0].upTo)}}, line...)
+	}
+	return nil, fmt.Errorf("journal: session %s: it was forked more than %d times over", session, maxForks)
+}

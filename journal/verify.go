@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// A covered row is one that the chain covers.
+type covered interface {
+	sum() []byte
+	what() string // for people
+}
+
+// A table yields the rows of one kind in the order of the chain.
+type table struct {
+	rows *sql.Rows
+	scan func(scanner) (seq, id int64, c covered, err error)
+
+	seq, id int64 // of the row that comes next
+	row     covered
+	err     error
+	done    bool
+}
+
+type tables map[string]*table
+
+// openTables begins to read all tables that the chain covers.
+func openTables(ctx context.Context, tx *sql.Tx) (tables, error) {
+	ts := tables{}
+	for kind, t := range map[string]struct {
+		query string
+		scan  func(scanner) (seq, id int64, c covered, err error)
+	}{
+		kindCall: {`SELECT ` + columns + ` FROM calls WHERE seq IS NOT NULL ORDER BY seq`, func(s scanner) (int64, int64, covered, error) {
+			r, err := scan(s)
+			return r.seq, r.id, r, err
+		}},
+		kindTurn: {`SELECT ` + turnColumns + ` FROM turns ORDER BY seq`, func(s scanner) (int64, int64, covered, error) {
+			t, err := scanTurn(s)
+			return t.seq, t.id, t, err
+		}},
+		kindApproval: {`SELECT ` + approvalColumns + ` FROM approvals ORDER BY seq`, func(s scanner) (int64, int64, covered, error) {
+			a, err := scanApproval(s)
+			return a.seq, a.id, a, err
+		}},
+		kindRemoval: {`SELECT ` + removalColumns + ` FROM removals ORDER BY seq`, func(s scanner) (int64, int64, covered, error) {
+			r, err := scanRemoval(s)
+			return r.seq, r.id, r, err
+		}},
+	} {
+		rows, err := tx.QueryContext(ctx, t.query)
+		if err != nil {
+			return ts, err
+		}
+		ts[kind] = &table{rows: rows, scan: t.scan}
+		ts[kind].advance()
+	}
+	return ts, nil
+}
+
+func (ts tables) close() {
+	for _, t := range ts {
+		t.rows.Close()
+	}
+}
+
+func (t *table) advance() {
+	if !t.rows.Next() {
+		t.done, t.err = true, t.rows.Err()
+		return
+	}
+	t.seq, t.id, t.row, t.err = t.scan(t.rows)
+}
+
+// check compares the row that l covers with what l says of it. A row that is not
+// there is returned as gone: whether by right is another question.
+func (ts tables) check(l link) (gone *Broken, err error) {
+	for _, t := range ts {
+		if t.err != nil {
+			return nil, errors.Join(&Broken{l.seq, "it, or one that follows, cannot be read"}, t.err)
+		}
+		if !t.done && t.seq < l.seq {
+			return nil, &Broken{t.seq, "there is a row too many (" + t.row.what() + ")"}
+		}
+	}
+	t := ts[l.kind]
+	switch {
+	case t == nil:
+		return nil, &Broken{l.seq, fmt.Sprintf("its kind %q is unknown", l.kind)}
+	case t.done || t.seq > l.seq:
+		return &Broken{l.seq, "it is missing (a " + l.kind + ")"}, nil
+	case t.id != l.ref || !bytes.Equal(t.row.sum(), l.digest):
+		return nil, &Broken{l.seq, "it was changed, or is not the row that was written there (" + t.row.what() + ")"}
+	}
+	t.advance()
+	return nil, nil
+}
+
+// rest sees to it that no table has rows beyond the last of the chain.
+func (ts tables) rest(last int64) error {
+	for _, t := range ts {
+		if t.err != nil {
+			return errors.Join(&Broken{last + 1, "it cannot be read"}, t.err)
+		}
+		if !t.done {
+			return &Broken{t.seq, "there is a row too many (" + t.row.what() + "), which the chain does not cover"}
+		}
+	}
+	return nil
+}
