@@ -38,7 +38,8 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // and its driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/artifact"
@@ -102,6 +103,11 @@ type flight struct {
 // (-owner-…).
 func Open(path string, opts Options) (*Journal, error) {
 	j, err := open(path, opts)
+	// SQLite does not wait where two who wait for each other could be the reason:
+	// one opens the file while the last one who had it open closes it.
+	for end := time.Now().Add(opts.busyTimeout()); busy(err) && time.Now().Before(end); j, err = open(path, opts) {
+		time.Sleep(5 * time.Millisecond)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
@@ -109,9 +115,7 @@ func Open(path string, opts Options) (*Journal, error) {
 }
 
 func open(path string, opts Options) (_ *Journal, err error) {
-	if opts.BusyTimeout <= 0 {
-		opts.BusyTimeout = 5 * time.Second
-	}
+	opts.BusyTimeout = opts.busyTimeout()
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
@@ -147,6 +151,19 @@ func open(path string, opts Options) (_ *Journal, err error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+func (o Options) busyTimeout() time.Duration {
+	if o.BusyTimeout <= 0 {
+		return 5 * time.Second
+	}
+	return o.BusyTimeout
+}
+
+// busy reports whether err says that somebody else has a lock.
+func busy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // private makes the file if it is missing, and sees to it that it is a file which
