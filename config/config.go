@@ -20,6 +20,7 @@ import (
 type File struct {
 	Commands []Command `json:"commands,omitzero" description:"Tools that are programs: they get their arguments as JSON on standard input."`
 	Env      Env       `json:"env,omitzero" description:"What programs that callgate starts see of the environment."`
+	Journal  Journal   `json:"journal,omitzero" description:"What is recorded of calls, and for how long."`
 
 	path string
 	doc  *document
@@ -58,6 +59,30 @@ type Env struct {
 	Pass []string          `json:"pass,omitempty" description:"Variables to pass on as they are."`
 	Set  map[string]string `json:"set,omitempty" description:"Variables to set."`
 	Home string            `json:"home,omitempty" description:"What HOME is: workspace, or private for a directory of its own that is removed afterwards. workspace if absent." enum:"workspace,private"`
+}
+
+// Journal says what the record of calls holds.
+type Journal struct {
+	Redact []string `json:"redact,omitempty" description:"Regular expressions (RE2) of what is not stored: each match in arguments, results and turns is replaced by REDACTED."`
+	Heads  string   `json:"heads,omitempty" description:"File to which each head of the chain is appended, one a line; a relative one lies beside this file. Keep it where the record's own writer can only append."`
+	Keep   Keep     `json:"keep,omitzero" description:"What callgate sessions gc leaves, if it is not told otherwise."`
+}
+
+// IsZero reports whether the section says nothing.
+func (j Journal) IsZero() bool { return len(j.Redact) == 0 && j.Heads == "" && j.Keep == (Keep{}) }
+
+// Keep says which sessions stay.
+type Keep struct {
+	Days     int64 `json:"days,omitempty" description:"Sessions whose last turn is older go." minimum:"1" maximum:"36500"`
+	Sessions int64 `json:"sessions,omitempty" description:"So many of the newest stay, the others go." minimum:"1" maximum:"1000000000"`
+}
+
+// HeadsPath returns the file for the heads of the journal, "" for none.
+func (f *File) HeadsPath() string {
+	if h := f.Journal.Heads; h == "" || filepath.IsAbs(h) {
+		return h
+	}
+	return filepath.Join(f.Dir(), f.Journal.Heads)
 }
 
 // Path returns the name of the file, "" if it was not read from one.
@@ -230,4 +255,10 @@ commands: []
 env:
   pass: []
   set: {}
+
+# The record of calls: what is not to be stored, and what sessions gc leaves.
+journal:
+  redact: []
+#  redact: ["sk-[A-Za-z0-9]{20,}", "-----BEGIN [A-Z ]*PRIVATE KEY-----"]
+#  keep: {days: 90}
 `, "\n")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/callgate/callgate/schema"
@@ -42,6 +43,14 @@ func (f *File) consistent() error {
 		}
 		if strings.TrimSpace(c.Command[0]) == "" {
 			faults = append(faults, f.fault(at+"/command/0", "the program has no name"))
+		}
+	}
+	for i, p := range f.Journal.Redact {
+		switch re, err := regexp.Compile(p); {
+		case err != nil:
+			faults = append(faults, f.fault(fmt.Sprintf("/journal/redact/%d", i), "%v", err))
+		case re.MatchString(""):
+			faults = append(faults, f.fault(fmt.Sprintf("/journal/redact/%d", i), "the pattern matches the empty text, and so everywhere"))
 		}
 	}
 	return join(faults)

@@ -147,10 +147,17 @@ type Verification struct {
 // Verify reads the whole chain and every row that it covers, and returns what it
 // found, or a *[Broken] that names the first row that was changed, removed or put
 // elsewhere. Rows of a session that was removed ([Journal.Remove]) are gone by
-// right: the removal is a row of the chain too. A kept head is compared with the
-// chain at its place; the zero Head compares nothing, and then a chain that was made
+// right: the removal is a row of the chain too. Kept heads are compared with the
+// chain at their places; without one (the zero Head is none), a chain that was made
 // anew from some row on, or lost its newest rows, is not noticed.
-func (j *Journal) Verify(ctx context.Context, kept Head) (v Verification, err error) {
+func (j *Journal) Verify(ctx context.Context, kept ...Head) (v Verification, err error) {
+	heads, newest := map[int64]Head{}, int64(0)
+	for _, h := range kept {
+		if first, ok := heads[h.Rows]; ok && first != h {
+			return v, &Broken{h.Rows, "two heads that were kept contradict each other"}
+		}
+		heads[h.Rows], newest = h, max(newest, h.Rows)
+	}
 	tx, err := j.read.BeginTx(ctx, nil) // one state of the file
 	if err != nil {
 		return v, fmt.Errorf("journal: %w", err)
@@ -204,7 +211,7 @@ func (j *Journal) Verify(ctx context.Context, kept Head) (v Verification, err er
 			return v, err
 		}
 		before = l.hash
-		if at == kept.Rows && v.Head != kept {
+		if h, ok := heads[at]; ok && v.Head != h {
 			return v, &Broken{at, "up to here the chain is not the one whose head was kept: it was made anew"}
 		}
 	}
@@ -214,8 +221,8 @@ func (j *Journal) Verify(ctx context.Context, kept Head) (v Verification, err er
 	if err := tables.rest(v.Head.Rows); err != nil {
 		return v, err
 	}
-	if kept.Rows > v.Head.Rows {
-		return v, &Broken{v.Head.Rows + 1, fmt.Sprintf("it is missing, and all after it: the head that was kept covers %d rows", kept.Rows)}
+	if newest > v.Head.Rows {
+		return v, &Broken{v.Head.Rows + 1, fmt.Sprintf("it is missing, and all after it: the head that was kept covers %d rows", newest)}
 	}
 	return v, tx.QueryRowContext(ctx, `SELECT count(*) FROM calls WHERE seq IS NULL`).Scan(&v.Open)
 }

@@ -3,7 +3,9 @@ package journal
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -79,6 +81,23 @@ func (r *row) record() (Record, error) {
 		rec.ArtifactSum = r.artifactSum
 	}
 	return rec, nil
+}
+
+// ErrNoCall is the error of a call that there is no record of.
+var ErrNoCall = errors.New("there is no such call")
+
+// Call returns one run of a call, the last one if run is below 0.
+func (j *Journal) Call(ctx context.Context, id callgate.Identity, run int) (Record, error) {
+	if run < 0 {
+		run = math.MaxInt
+	}
+	r, err := scan(j.read.QueryRowContext(ctx, `SELECT `+columns+` FROM calls WHERE session = ? AND turn = ? AND idx = ? AND run <= ? ORDER BY run DESC LIMIT 1`, id.Session, id.Turn, id.Index, run))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && run < math.MaxInt && int(r.run) != run {
+		return Record{}, fmt.Errorf("journal: call %s: %w", id, ErrNoCall)
+	} else if err != nil {
+		return Record{}, fmt.Errorf("journal: %w", err)
+	}
+	return r.record()
 }
 
 // Calls yields the calls of a session by turn, index and run. It ends after the

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -123,6 +124,27 @@ func (s *Session) Append(t *Turn) error {
 	t.Session, t.Pos, t.Digest, t.Redacted, t.Created = r.Session, r.Pos, r.Digest, r.Redacted, time.UnixMicro(r.created)
 	return nil
 }
+
+// Last returns the newest turn of the model in the session, those of the session
+// that it was forked from included; nil if there is none.
+func (s *Session) Last(ctx context.Context) (*Turn, error) {
+	line, err := s.j.lineage(ctx, s.id)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range slices.Backward(line) {
+		t, err := scanTurn(s.j.read.QueryRowContext(ctx, lastTurn, p.session, p.upTo))
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		return &t.Turn, nil
+	}
+	return nil, nil
+}
+
+const lastTurn = `SELECT ` + turnColumns + ` FROM turns WHERE session = ? AND number <= ? AND role = 'assistant' ORDER BY number DESC LIMIT 1`
 
 // turnRow returns the one row of a query, nil if there is none.
 func (w *writer) turnRow(query string, args ...any) (*turnRow, error) {

@@ -37,11 +37,15 @@ type source struct {
 }
 
 // doubt takes from a file that nobody vouches for what could hand a key of the
-// caller's to a program: its env, and what its tools want passed on.
+// caller's to a program, its env and what its tools want passed on, and what could
+// hide something from the record.
 func (s *source) doubt() {
 	const advice = " of a workspace's file is not believed; put it into your own file, or name this one with --config"
 	if s.file.Env.Opens() {
 		s.doubted = append(s.doubted, s.file.Where("/env")+": the env"+advice)
+	}
+	if !s.file.Journal.IsZero() {
+		s.doubted = append(s.doubted, s.file.Where("/journal")+": the journal"+advice)
 	}
 	for i := range s.file.Commands {
 		if env := &s.file.Commands[i].Env; len(env.Pass) > 0 {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/callgate/callgate/journal"
+	"github.com/callgate/callgate/llm"
 )
 
 // maxTurn bounds one turn, in bytes.
@@ -21,6 +25,7 @@ func dispatchCommand() *cobra.Command {
 	var flags gateFlags
 	var format string
 	var stream bool
+	turn := -1
 	cmd := &cobra.Command{
 		Use:   "dispatch [flags] < turn.json",
 		Short: "Run the calls of one assistant turn and print the message to send back",
@@ -41,16 +46,24 @@ answered by null (anthropic), [] (openai) or {"results":[]}. A turn has at most
 
 With --stream each line of the input is a turn, and each is answered by one line
 as soon as it is done. All belong to one session: what a turn read, a later one
-may edit, and is told if somebody else changed it. Turns are numbered 0, 1, 2, …
-and a line that repeats another is a new turn. A line that cannot be read is
+may edit, and is told if somebody else changed it. A line that repeats another is
+a new turn. A line that cannot be read is
 answered by {"error":{"code":"unreadable_turn","message":…,"line":N}}; the stream
-goes on, and the exit code is 2 at its end.`,
+goes on, and the exit code is 2 at its end.
+
+Turns and calls are recorded in the journal under --session. When a program was
+killed, it sends its last turn again: if it has the bytes of the session's last
+turn, it is that turn, what had been done is answered from the record, and a call
+of which it is not known whether it ran is answered with outcome_unknown and not
+run again. --turn says which turn it is; one that was submitted with other bytes
+is refused.`,
 		Example: `  callgate dispatch --workspace . < response.json
   callgate dispatch --allow edit_file --allow write_file < response.json
   echo '{"calls":[{"id":"1","name":"read_file","arguments":{"path":"go.mod"}}]}' | callgate dispatch
+  callgate dispatch --session build-7 --allow bash < response.json
   my-agent | callgate dispatch --stream --allow '*'`,
 		Args: cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: does(func(cmd *cobra.Command, _ []string) (err error) {
 			if format != "auto" && formatOf(format) == nil {
 				return usagef("--format %q is none of auto, %s", format, strings.Join(formatNames(), ", "))
 			}
@@ -58,8 +71,11 @@ goes on, and the exit code is 2 at its end.`,
 			if err != nil {
 				return err
 			}
-			defer g.close()
-			d := dispatch{gate: g, format: format}
+			defer g.closing(&err)
+			d := dispatch{gate: g, format: format, warn: cmd.ErrOrStderr()}
+			if err := d.begin(cmd, turn); err != nil {
+				return err
+			}
 			if stream {
 				return d.stream(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
@@ -67,6 +83,7 @@ goes on, and the exit code is 2 at its end.`,
 		}),
 	}
 	flags.add(cmd)
+	cmd.Flags().IntVar(&turn, "turn", -1, "number of the (first) turn in its session (default the next one, or the last one again if it has the same bytes)")
 	cmd.Flags().StringVar(&format, "format", "auto", "format of the turn and of the answer: auto, "+strings.Join(formatNames(), ", "))
 	cmd.Flags().BoolVar(&stream, "stream", false, "read one turn a line, in one session, and answer each with a line")
 	cmd.RegisterFlagCompletionFunc("format", oneOf(append([]string{"auto"}, formatNames()...)...))
@@ -80,7 +97,52 @@ func newSession() string { return "s-" + strings.ToLower(rand.Text()[:16]) }
 type dispatch struct {
 	gate   *gate
 	format string // auto, or the name of one
-	turns  int    // answered so far
+	warn   io.Writer
+	turns  int           // answered so far
+	next   int           // number of the next turn
+	last   *journal.Turn // of the session, before this command; nil if there is none
+}
+
+// begin finds out where the session is.
+func (d *dispatch) begin(cmd *cobra.Command, turn int) (err error) {
+	if turn < -1 || turn < 0 && cmd.Flags().Changed("turn") {
+		return usagef("--turn %d is no number of a turn", turn)
+	}
+	if d.next, err = d.gate.nextTurn(); err != nil {
+		return err
+	}
+	if turn >= 0 {
+		d.next = turn
+		return nil
+	}
+	if d.gate.held != nil {
+		d.last, err = d.gate.held.Last(cmd.Context())
+	}
+	return err
+}
+
+// number records the turn and returns its number.
+func (d *dispatch) number(format string, body []byte, r llm.Response) (int, error) {
+	n := d.next
+	if d.turns == 0 && d.last != nil && d.last.Digest == sha256.Sum256(body) {
+		n = d.last.Number
+		fmt.Fprintf(d.warn, "callgate: this is turn %d of session %s again, with the same bytes: what it did is answered from the record (--turn %d makes it a new turn)\n", n, visible(d.gate.session), d.next)
+	} else {
+		d.next++
+	}
+	d.turns++
+	if d.gate.held == nil {
+		return n, nil
+	}
+	err := d.gate.held.Append(&journal.Turn{Number: n, Role: journal.Assistant, Format: format, Body: body, Stop: string(r.Stop),
+		Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite})
+	if errors.Is(err, journal.ErrOtherTurn) {
+		return n, usagef("turn %d of session %s was submitted before with other bytes, so nothing ran; without --turn it is a new turn", n, visible(d.gate.session))
+	}
+	if err != nil {
+		return n, fmt.Errorf("the turn cannot be recorded, so nothing ran: %w", err)
+	}
+	return n, nil
 }
 
 // once answers the one turn that in holds.
@@ -174,8 +236,11 @@ func (d *dispatch) answer(ctx context.Context, turn []byte) ([]byte, error) {
 	if err != nil {
 		return nil, decodeError{fmt.Errorf("as %s: %w", f.name, err)}
 	}
-	t := response.Turn(d.gate.session, d.turns)
-	d.turns++
+	number, err := d.number(f.name, turn, response)
+	if err != nil {
+		return nil, err
+	}
+	t := response.Turn(d.gate.session, number)
 	if len(t.Calls) == 0 {
 		return []byte(f.nothing), nil
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 	"github.com/callgate/callgate/artifact"
 	"github.com/callgate/callgate/builtin"
 	"github.com/callgate/callgate/internal/closest"
+	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/process"
 	"github.com/callgate/callgate/workspace"
 )
@@ -22,14 +24,16 @@ import (
 // gateFlags are the flags of every command that runs calls.
 type gateFlags struct {
 	configFlags
+	journalFlags
 	session string
 	allow   []string
 }
 
 func (f *gateFlags) add(cmd *cobra.Command) {
 	f.configFlags.add(cmd)
+	f.journalFlags.add(cmd, ", none for a run without one")
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", "name of the session in the identity of the calls, kept for as long as this command runs (default a random one)")
+	flags.StringVar(&f.session, "session", "", "name of the session to begin or to go on with (default a new, random one)")
 	flags.StringArrayVar(&f.allow, "allow", nil, "allow the tools that `PATTERN` matches (edit_file, mcp__github__*, *); repeatable")
 	cmd.RegisterFlagCompletionFunc("session", cobra.NoFileCompletions)
 	cmd.RegisterFlagCompletionFunc("allow", completeTools(false))
@@ -40,6 +44,9 @@ type gate struct {
 	dispatcher callgate.Dispatcher
 	catalog    *callgate.Catalog
 	session    string
+	journal    *journal.Journal // nil if the person wants no record
+	held       *journal.Session // in journal
+	heads      *headsFile       // nil if they are not kept
 	workspace  *workspace.Workspace
 	artifacts  *artifact.Store     // nil if there is no place for them
 	env        process.Environment // of programs, before the configuration opens it
@@ -62,6 +69,10 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	}
 	sources, err := f.load()
 	if err != nil {
+		g.close()
+		return nil, err
+	}
+	if err := g.record(&f.journalFlags, sources); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -101,7 +112,33 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 	if g.artifacts != nil {
 		g.dispatcher.Spill = g.spill
 	}
+	if g.journal != nil {
+		g.dispatcher.Executor = g.journal.Executor(nil)
+		g.dispatcher.Observers = append(g.dispatcher.Observers, g.journal.Observer())
+	}
 	return nil
+}
+
+// record opens the journal, and holds the session in it.
+func (g *gate) record(f *journalFlags, sources []source) error {
+	opts, heads := journalOptions(sources, g.artifacts)
+	var err error
+	if f.journal != noJournal {
+		if g.heads, err = openHeads(heads); err != nil {
+			return err
+		}
+		if g.heads != nil {
+			opts.OnHead = g.heads.keep
+		}
+	}
+	if g.journal, err = f.open(opts); err != nil || g.journal == nil {
+		return err
+	}
+	g.held, err = g.journal.Begin(g.session, journal.About{Workspace: g.workspace.Dir()})
+	if errors.Is(err, journal.ErrInUse) {
+		return fmt.Errorf("session %s is in use by another process; wait for its end, or name another with --session", visible(g.session))
+	}
+	return err
 }
 
 // programs returns how programs are started: in the workspace, with the
@@ -173,10 +210,40 @@ func (g *gate) spill(ctx context.Context, _ callgate.Identity, output string) (s
 	return a.Ref(), nil
 }
 
-func (g *gate) close() {
+// nextTurn returns the number of the first turn that this command adds to the
+// session.
+func (g *gate) nextTurn() (int, error) {
+	if g.held == nil {
+		return 0, nil
+	}
+	last, err := g.held.Last(context.Background())
+	if err != nil || last == nil {
+		return 0, err
+	}
+	return last.Number + 1, nil
+}
+
+// close ends the gate. Its error is about what should have been kept.
+func (g *gate) close() error {
+	var errs []error
+	if g.held != nil {
+		errs = append(errs, g.held.Release())
+	}
+	if g.journal != nil {
+		errs = append(errs, g.journal.Close())
+	}
+	errs = append(errs, g.heads.close())
 	g.workspace.Close()
 	if g.artifacts != nil {
 		g.artifacts.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// closing closes the gate at the end of a command that ended with err.
+func (g *gate) closing(err *error) {
+	if e := g.close(); *err == nil && e != nil {
+		*err = e
 	}
 }
 

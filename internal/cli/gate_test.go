@@ -23,7 +23,7 @@ func gateWith(t testing.TB, allow []string, more ...callgate.Tool) *gate {
 		t.Fatal(err)
 	}
 	g := &gate{workspace: ws, session: "test"}
-	t.Cleanup(g.close)
+	t.Cleanup(func() { g.close() })
 	if g.artifacts, err = artifact.Open(t.TempDir(), artifact.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,8 +202,9 @@ func TestStateDir(t *testing.T) {
 	}
 }
 
-// Without a place for artifacts the command works, and says what it lacks.
-func TestNoPlaceForArtifacts(t *testing.T) {
+// Without a place for state nothing runs, unless the person wants no record; and then
+// the command says what else it lacks.
+func TestNoPlaceForState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -211,6 +212,11 @@ func TestNoPlaceForArtifacts(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", file)
 	var out, errs bytes.Buffer
 	code := Run(t.Context(), []string{"dispatch", "--workspace", t.TempDir()}, strings.NewReader(`{"calls":[]}`), &out, &errs)
+	if code != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "none will run") || !strings.Contains(errs.String(), "--journal none") {
+		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())
+	}
+	errs.Reset()
+	code = Run(t.Context(), []string{"dispatch", "--journal", "none", "--workspace", t.TempDir()}, strings.NewReader(`{"calls":[]}`), &out, &errs)
 	if code != 0 || out.String() != "{\"results\":[]}\n" || !strings.Contains(errs.String(), "will not be kept") {
 		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())
 	}

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,9 +35,21 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(tmp, 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"empty": emptyCommand,
+			"empty":   emptyCommand,
+			"replace": replaceCommand,
 		},
 	})
+}
+
+// replace FILE OLD NEW puts NEW where OLD stands in FILE, once.
+func replaceCommand(ts *testscript.TestScript, neg bool, args []string) {
+	file := ts.MkAbs(args[0])
+	data, err := os.ReadFile(file)
+	ts.Check(err)
+	if n := bytes.Count(data, []byte(args[1])); n != 1 || neg {
+		ts.Fatalf("%q stands in %s %d times", args[1], args[0], n)
+	}
+	ts.Check(os.WriteFile(file, bytes.Replace(data, []byte(args[1]), []byte(args[2]), 1), 0o600))
 }
 
 // empty DIR checks that nothing is in DIR, not even a hidden file.

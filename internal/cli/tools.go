@@ -15,6 +15,7 @@ import (
 
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/internal/closest"
+	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/provider/anthropic"
 	"github.com/callgate/callgate/provider/openai"
 	"github.com/callgate/callgate/schema"
@@ -343,13 +344,13 @@ for a success, 1 for a failed call, 3 for a denied one.`,
   callgate tools call read_file '{"path":"go.mod"}' --json`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeTools(true),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		RunE: does(func(cmd *cobra.Command, args []string) (err error) {
 			ctx := cmd.Context()
 			g, err := flags.open(cmd)
 			if err != nil {
 				return err
 			}
-			defer g.close()
+			defer g.closing(&err)
 			if _, err := named(g.catalog, args[0]); err != nil {
 				return err
 			}
@@ -359,6 +360,18 @@ for a success, 1 for a failed call, 3 for a denied one.`,
 			}
 			turn := callgate.Calls(callgate.Call{ID: "call_1", Name: args[0], Arguments: raw})
 			turn.Session = g.session
+			if turn.Number, err = g.nextTurn(); err != nil {
+				return err
+			}
+			if g.held != nil {
+				body, err := json.Marshal(map[string]any{"calls": turn.Calls})
+				if err != nil { // arguments that are no JSON
+					body = raw
+				}
+				if err := g.held.Append(&journal.Turn{Number: turn.Number, Role: journal.Assistant, Format: "callgate", Body: body}); err != nil {
+					return fmt.Errorf("the call cannot be recorded, so it was not run: %w", err)
+				}
+			}
 			r := g.dispatcher.Dispatch(ctx, g.catalog, turn)[0]
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), r)
