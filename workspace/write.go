@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/callgate/callgate/internal/filelock"
 )
 
 // WriteOptions says under which condition a file may be replaced. The zero value sets none.
@@ -32,8 +35,9 @@ var commit sync.Mutex
 // old one: writing through them could reach outside. A file without its owner's write permission is refused ([ErrReadOnly]),
 // though a rename could replace it.
 //
-// The condition of opts is checked just before the rename. IfAbsent is exact. IfDigest is exact among writers of one
-// process; another program that writes in the last microseconds can be missed.
+// The condition of opts is checked just before the rename. IfAbsent is exact. IfDigest is exact among writers that go
+// through a Workspace, in any process where there is flock; another program that writes in the last microseconds can be
+// missed.
 func (w *Workspace) WriteFile(name string, data []byte, opts WriteOptions) error {
 	const op = "write"
 	real, err := w.locate(op, name)
@@ -122,6 +126,7 @@ func (w *Workspace) commit(temp, real string, opts WriteOptions) error {
 		// The file system has no hard links.
 	}
 	if opts.IfDigest != ([sha256.Size]byte{}) {
+		defer w.lockDir(path.Dir(real))()
 		now, err := w.digest(real)
 		if errors.Is(err, fs.ErrNotExist) {
 			return errRemoved(err)
@@ -133,6 +138,19 @@ func (w *Workspace) commit(temp, real string, opts WriteOptions) error {
 		}
 	}
 	return w.root.Rename(temp, real)
+}
+
+// lockDir keeps writers in other processes from the directory for the moment between a look at a file and its rename. One
+// that somebody else keeps locked is not waited for beyond two seconds: then the condition holds among ours only.
+func (w *Workspace) lockDir(dir string) (unlock func()) {
+	d, err := w.root.Open(dir)
+	if err != nil {
+		return func() {} // the rename will say why
+	}
+	for end := time.Now().Add(2 * time.Second); filelock.Try(d) == filelock.Busy && time.Now().Before(end); {
+		time.Sleep(200 * time.Microsecond)
+	}
+	return func() { d.Close() }
 }
 
 func errRemoved(cause error) error {

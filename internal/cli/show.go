@@ -104,7 +104,9 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 func showCall(w io.Writer, r journal.Record) error {
 	var b bytes.Buffer
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(tw, "%s\t%s\n", name, visible(fmt.Sprintf(format, args...))) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(tw, "%s\t%s\n", name, visible(fmt.Sprintf(format, args...)))
+	}
 	row("Call", "%s, run %d, which its model calls %s", r.Identity, r.Run, r.CallID)
 	row("Tool", "%s (%s, definition %.12s)", r.Tool, r.Effect, r.ToolDigest)
 	if r.Source != "" {
