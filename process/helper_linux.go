@@ -86,19 +86,22 @@ var armed bool
 // once. What comes before it, package variables and init functions too, runs in
 // both lives. On other systems it does nothing.
 func Main() {
-	if !isHelper() {
+	if len(os.Args) != 1 || os.Args[0] != helperName || os.Getenv(helperEnv) == "" {
 		armed = true
 		return
+	}
+	if !hasCaller() {
+		// The caller was killed before we came this far, or somebody found the
+		// name. To go on would be to run the program's own main, a second time
+		// and without anybody who knows of it.
+		os.Exit(1)
 	}
 	os.Exit(help())
 }
 
-// isHelper reports whether we are started by launch, and not by somebody who found
-// the name: the caller holds the other end of our socket.
-func isHelper() bool {
-	if len(os.Args) != 1 || os.Args[0] != helperName || os.Getenv(helperEnv) == "" {
-		return false
-	}
+// hasCaller reports whether we were started by launch, in a process that still lives:
+// it holds the other end of our socket.
+func hasCaller() bool {
 	cred, err := unix.GetsockoptUcred(ctlFD, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	return err == nil && int(cred.Pid) == os.Getppid() && int(cred.Uid) == os.Getuid()
 }
