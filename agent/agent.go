@@ -29,6 +29,10 @@ type Agent struct {
 	MaxTokens int              // of the output of one turn; 0 means the model's default
 	Budget    *callgate.Budget // what the session may use; nil means no limit
 
+	// OnResponse, if set, is given each answer of the model with the number of its
+	// turn, before its message joins the history: what it proposes has its ids and
+	// has not run. An error ends the run, and nothing of it runs.
+	OnResponse func(ctx context.Context, turn int, r llm.Response) error
 	// OnMessage, if set, is given each message when it joins the history and
 	// before anything else happens: before any call of it runs, or before its
 	// results are sent. An error ends the run; nothing that it would have led
@@ -57,7 +61,7 @@ type Outcome struct {
 
 // Run continues history until the model proposes no more calls. Outcome.Messages
 // is history and what the run added to it; it can be continued in any case. An
-// error means that the model, or OnMessage, failed.
+// error means that the model, OnResponse or OnMessage failed.
 //
 // Whether the run goes on is decided by the presence of calls, not by the word
 // with which the model stopped. All results of a turn go back as one message, in
@@ -108,6 +112,11 @@ func (a *Agent) Run(ctx context.Context, history []llm.Message) (Outcome, error)
 		msg := resp.Message.WithIDs()
 		msg.Role, msg.Turn = llm.Assistant, number
 		resp.Message, out.Text = msg, msg.Text()
+		if a.OnResponse != nil {
+			if err := a.OnResponse(ctx, number, resp); err != nil {
+				return out, fmt.Errorf("agent: turn %d was not kept, so none of its calls ran: %w", number, err)
+			}
+		}
 		if err := add(msg); err != nil {
 			return out, fmt.Errorf("agent: turn %d was not kept, so none of its calls ran: %w", number, err)
 		}

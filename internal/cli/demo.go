@@ -19,6 +19,7 @@ import (
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/agent"
 	"github.com/callgate/callgate/artifact"
+	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/llm"
 	"github.com/callgate/callgate/provider/scripted"
 	"github.com/callgate/callgate/schema"
@@ -89,6 +90,9 @@ func demo(ctx context.Context, w io.Writer, keep bool) (err error) {
 	if g.artifacts, err = artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{}); err != nil {
 		return err
 	}
+	if g.journal, err = journal.Open(filepath.Join(dir, "journal.db"), journal.Options{Artifacts: g.artifacts, Sandbox: "none"}); err != nil {
+		return err
+	}
 	mail, err := sendMail()
 	if err != nil {
 		return err
@@ -134,6 +138,12 @@ func play(ctx context.Context, w io.Writer, g *gate, model *scripted.Model, kept
 	if err := model.Done(); err != nil {
 		return err
 	}
+	record, err := g.journal.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	s.line("")
+	s.line(fmt.Sprintf("Each call is in the journal, with who allowed it and what came of it: %d rows, and the chain over them holds.", record.Calls))
 	what := "the workspace is removed"
 	if kept != "" {
 		what = "the workspace is kept: " + kept

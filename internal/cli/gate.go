@@ -27,6 +27,8 @@ type gateFlags struct {
 	journalFlags
 	session string
 	allow   []string
+
+	conversation bool // the command opens the session itself
 }
 
 func (f *gateFlags) add(cmd *cobra.Command) {
@@ -72,7 +74,11 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 		g.close()
 		return nil, err
 	}
-	if err := g.record(&f.journalFlags, sources); err != nil {
+	err = g.record(&f.journalFlags, sources)
+	if err == nil && g.journal != nil && !f.conversation {
+		err = g.hold()
+	}
+	if err != nil {
 		g.close()
 		return nil, err
 	}
@@ -119,7 +125,7 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 	return nil
 }
 
-// record opens the journal, and holds the session in it.
+// record opens the journal.
 func (g *gate) record(f *journalFlags, sources []source) error {
 	opts, heads := journalOptions(sources, g.artifacts)
 	var err error
@@ -131,9 +137,12 @@ func (g *gate) record(f *journalFlags, sources []source) error {
 			opts.OnHead = g.heads.keep
 		}
 	}
-	if g.journal, err = f.open(opts); err != nil || g.journal == nil {
-		return err
-	}
+	g.journal, err = f.open(opts)
+	return err
+}
+
+// hold takes the session for this process.
+func (g *gate) hold() (err error) {
 	g.held, err = g.journal.Begin(g.session, journal.About{Workspace: g.workspace.Dir()})
 	if errors.Is(err, journal.ErrInUse) {
 		return fmt.Errorf("session %s is in use by another process; wait for its end, or name another with --session", visible(g.session))

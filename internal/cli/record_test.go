@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -197,4 +198,104 @@ func TestTwoProcesses(t *testing.T) {
 	if out := p.run("", "audit", "verify"); !strings.Contains(out, fmt.Sprintf(" %d calls;", calls)) {
 		t.Errorf("%s; want %d calls", out, calls)
 	}
+}
+
+// An agent that is killed at any moment can be continued: no effect happens twice,
+// each that happened has its row, and what the model is sent next is whole.
+func TestKilledRun(t *testing.T) {
+	kills := 6 // lives
+	if os.Getenv("CI") != "" {
+		kills = 40
+	}
+	p := newPlace(t)
+	write := func(name, text string) string {
+		path := filepath.Join(p.state, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	turns := func(from string) string {
+		var b strings.Builder
+		for n := range 4 {
+			fmt.Fprintf(&b, "turn\nsay %s, turn %d.\n", from, n)
+			for k := range 3 {
+				fmt.Fprintf(&b, "call bash {\"command\":\"echo %s-%d-%d >> log\"}\ncall read_file {\"path\":\"log\"}\n", from, n, k)
+			}
+		}
+		return b.String() + "turn\nsay End.\n"
+	}
+	args := []string{"run", "--workspace", p.dir, "--allow", "bash", "--script"}
+	begin := time.Now()
+	p.run("", append(args, write("whole", turns("whole")), "--session", "whole", "Go.")...)
+	took := time.Since(begin)
+	killed := 0
+	for n := range kills {
+		// Each life goes on from the last one, whose last words may be anything.
+		which := []string{"--continue"}
+		if n == 0 {
+			which = []string{"--session", "story"}
+		}
+		cmd := p.command("", append(append(args, write("script", turns(fmt.Sprint("life", n)))), append(which, "Go on.")...)...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The first life must have begun its session to be continued.
+		wait := time.Duration(rand.Int64N(int64(took)))
+		if n == 0 {
+			wait = took * 3 / 4
+		}
+		time.Sleep(wait)
+		cmd.Process.Kill()
+		if cmd.Wait() != nil {
+			killed++
+		}
+	}
+	out := p.run("", append(args, write("last", "turn\nexpect The end.\nsay Goodbye.\n"), "--resume", "story", "The end.")...)
+	if !strings.Contains(out, "model: Goodbye.") {
+		t.Errorf("the last life: %s", out)
+	}
+	log, err := os.ReadFile(filepath.Join(p.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	happened := map[string]int{}
+	for word := range strings.FieldsSeq(string(log)) {
+		if happened[word]++; happened[word] > 1 {
+			t.Errorf("%s happened %d times", word, happened[word])
+		}
+	}
+	var shown struct {
+		Open  int
+		Calls []struct {
+			Tool, Code string
+			Arguments  struct{ Command string }
+		}
+	}
+	if err := json.Unmarshal([]byte(p.run("", "sessions", "show", "story", "--json")), &shown); err != nil || shown.Open != 0 {
+		t.Errorf("%d calls are open: %v", shown.Open, err)
+	}
+	doubt := 0
+	for _, c := range shown.Calls {
+		if c.Tool != "bash" {
+			continue
+		}
+		word := strings.Fields(c.Arguments.Command)[1]
+		if c.Code == "" && happened[word] != 1 {
+			t.Errorf("%s is recorded as done and is not in the log", word)
+		}
+		if c.Code == "outcome_unknown" {
+			doubt++
+		}
+		delete(happened, word)
+	}
+	for word := range happened {
+		if !strings.HasPrefix(word, "whole") {
+			t.Errorf("%s happened without a claim", word)
+		}
+	}
+	if out := p.run("", "audit", "verify"); !strings.HasPrefix(out, "intact: ") {
+		t.Error(out)
+	}
+	t.Logf("%d of %d lives were killed; %d calls, %d in doubt", killed, kills, len(shown.Calls), doubt)
 }
