@@ -170,6 +170,12 @@ func (j *Journal) artifactOf(res callgate.Result) (id string, sum []byte) {
 // open reports whether the call has not been settled.
 func (r *row) open() bool { return r.seq == 0 }
 
+// refused reports whether the call never reached the executor ([Journal.Observer]):
+// to have been seen changes nothing for the one that is submitted in its place.
+func (r *row) refused() bool {
+	return !r.open() && r.state == string(callgate.NotStarted) && r.started == 0
+}
+
 // mayRun reports whether the settled call may run again.
 func (r *row) mayRun(e callgate.Effect) bool {
 	switch callgate.State(r.state) {
