@@ -17,7 +17,7 @@ import (
 // its identity.
 func (j *Journal) Observer() callgate.Observer {
 	return func(_ context.Context, e callgate.Event) {
-		if e.Kind != callgate.Settled || e.Call.Identity.Session == "" || e.Result.State != callgate.NotStarted || e.Result.Recorded || e.Result.Attempts > 0 {
+		if e.Kind != callgate.Settled || e.Call.Identity.Session == "" || e.Result.State != callgate.NotStarted || e.Result.Attempts > 0 {
 			return
 		}
 		r, err := j.refusedRow(e)
@@ -35,7 +35,7 @@ func (j *Journal) Observer() callgate.Observer {
 			r.run = 0
 			if len(before) > 0 {
 				b := before[0]
-				if b.open() || !bytes.Equal(b.digest, r.digest) || b.state != r.state || b.code == r.code {
+				if !bytes.Equal(b.digest, r.digest) || b.state != r.state || b.code == r.code {
 					return nil // it has its row, or one that must stay the newest: what it says of an effect is still so
 				}
 				r.run = b.run + 1

@@ -114,6 +114,24 @@ func TestNotStartedByTheHandler(t *testing.T) {
 	}
 }
 
+// An observer without the executor records what was refused, and not what ran; under
+// one identity it keeps to the bytes that it saw first.
+func TestObserverAlone(t *testing.T) {
+	j := open(t, file(t), journal.Options{})
+	g := newGate(t, nil)
+	g.Observers = []callgate.Observer{j.Observer()}
+	g.submit(1, call("once", `{}`))
+	g.do = func(context.Context, callgate.Call, int) (callgate.Result, error) {
+		return callgate.Result{}, callgate.NotSent(fmt.Errorf("the line is dead"))
+	}
+	g.submit(2, call("once", `{}`))
+	g.submit(3, call("nosuch", `{}`))
+	g.submit(3, call("once", `7`))
+	if rows := records(t, j, "s"); len(rows) != 1 || rows[0].Code != callgate.UnknownTool {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // To watch changes no outcome: a call that was refused may be submitted again, with
 // the same bytes or with others, and has its own row then.
 func TestRefusalIsNoObstacle(t *testing.T) {
