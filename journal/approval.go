@@ -41,12 +41,12 @@ func (j *Journal) Approver(next callgate.Approver) callgate.Approver {
 		}
 		id, digest := req.Call.Identity, req.Call.Digest()
 		a := &approvalRow{
-			Approval: Approval{Identity: id, Tool: req.Call.Name, ToolDigest: tool, Digest: digest[:], Rule: why.Rule, Reason: why.Reason,
-				Approved: answer.Approved, By: answer.By, Message: answer.Message},
+			Approval: Approval{Identity: id, Tool: req.Call.Name, ToolDigest: tool, Digest: digest[:], Rule: why.Rule, Reason: j.redactText(why.Reason),
+				Approved: answer.Approved, By: answer.By, Message: j.redactText(answer.Message)},
 			asked: asked, answered: now(),
 		}
-		err = j.write.do(true, func(w *writer) error {
-			if err := w.enter(id.Session, int64(id.Turn), a.asked, j.owner.id); err != nil {
+		err = j.enter(true, func(w *writer) error {
+			if err := w.enter(id.Session, a.asked, j.owner.id); err != nil {
 				return err
 			}
 			return w.append(kindApproval, func(seq int64) (int64, []byte, error) {

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(worker(dir))
 	case "holder":
 		os.Exit(holder(dir))
+	case "keeper":
+		os.Exit(keeper(dir))
 	}
 	os.Exit(m.Run())
 }
@@ -226,10 +228,27 @@ func holder(dir string) int {
 	return 0
 }
 
+// keeper holds the session "s" until it is killed.
+func keeper(dir string) int {
+	j, err := journal.Open(filepath.Join(dir, "journal.db"), journal.Options{})
+	if err == nil {
+		_, err = j.Begin("s", journal.About{})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("held")
+	select {}
+}
+
 // hold starts a process and returns when its call runs.
-func hold(t *testing.T, dir string) *exec.Cmd {
+func hold(t *testing.T, dir string) *exec.Cmd { return start(t, "holder", dir) }
+
+// start starts a process and returns when it has said that it is so far.
+func start(t *testing.T, role, dir string) *exec.Cmd {
 	t.Helper()
-	cmd := child(t, "holder", dir)
+	cmd := child(t, role, dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +258,7 @@ func hold(t *testing.T, dir string) *exec.Cmd {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the holder said %q, %v", line, err)
+		t.Fatalf("the %s said %q, %v", role, line, err)
 	}
 	return cmd
 }

@@ -170,7 +170,7 @@ func (j *Journal) known(ctx context.Context, x *callgate.Execution) (callgate.Ou
 			return failed(&callgate.Error{Code: callgate.Internal, NotStarted: true, Cause: err, Message: "the call was not run, because the journal cannot be read: " + err.Error()}), true
 		case r == nil:
 			return callgate.Outcome{}, false
-		case string(r.digest) != string(digest[:]):
+		case string(r.digest) != string(digest[:]) && !r.refused():
 			return conflict(id), true
 		case !r.open() && r.mayRun(x.Effect) && !overstays:
 			return callgate.Outcome{}, false
@@ -224,9 +224,9 @@ func (j *Journal) claim(x *callgate.Execution) (*row, error) {
 	}
 	_, overstays := j.state(x.Call.Identity)
 	var mine bool
-	err = j.write.do(x.Effect != callgate.ReadOnly, func(w *writer) (err error) {
+	err = j.enter(x.Effect != callgate.ReadOnly, func(w *writer) (err error) {
 		r.run = 0
-		if err := w.enter(r.session, r.turn, r.claimed, j.owner.id); err != nil {
+		if err := w.enter(r.session, r.claimed, j.owner.id); err != nil {
 			return err
 		}
 		if mine, err = w.insert(r); err != nil || mine {
@@ -237,7 +237,7 @@ func (j *Journal) claim(x *callgate.Execution) (*row, error) {
 			return err
 		}
 		b := before[0]
-		if string(b.digest) != string(r.digest) || b.open() || overstays || !b.mayRun(x.Effect) {
+		if string(b.digest) != string(r.digest) && !b.refused() || b.open() || overstays || !b.mayRun(x.Effect) {
 			return nil
 		}
 		r.run = b.run + 1

@@ -25,7 +25,7 @@ var migrations = []string{
 		created     INTEGER NOT NULL,
 		updated     INTEGER NOT NULL
 	) STRICT;
-	CREATE INDEX sessions_updated ON sessions(updated);
+	CREATE INDEX sessions_updated ON sessions(updated, id);
 	CREATE INDEX sessions_parent ON sessions(parent) WHERE parent <> '';
 	CREATE INDEX sessions_owner ON sessions(owner) WHERE owner <> '';
 

@@ -59,14 +59,18 @@ type Options struct {
 	// that there is no such place.
 	Artifacts *artifact.Store
 	// Redact are patterns of what must not be stored: each match in arguments,
-	// results and turns is replaced by REDACTED. The digests are those of what was
+	// results, turns, titles, reasons and what approvers say is replaced by
+	// REDACTED; in JSON each string is looked at by itself, unescaped, and numbers
+	// are not. The digests are those of what was
 	// there before, so that a repetition is still known; a result that is answered
 	// from the record is the redacted one. Artifacts are not redacted.
 	Redact []*regexp.Regexp
 	// Sandbox is the level that programs run at, for the record.
 	Sandbox string
 	// OnHead, if set, is told of each new head when it is on disk. It is called by
-	// one goroutine at a time, before whoever waits for the write goes on.
+	// one goroutine at a time, before whoever waits for the write goes on, and must
+	// not write to the journal itself. Rows that wait for no disk have their head
+	// told with that of the next one that does.
 	OnHead func(Head)
 }
 

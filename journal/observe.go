@@ -17,14 +17,17 @@ import (
 // its identity.
 func (j *Journal) Observer() callgate.Observer {
 	return func(_ context.Context, e callgate.Event) {
-		if e.Kind != callgate.Settled || e.Call.Identity.Session == "" || e.Result.State != callgate.NotStarted || e.Result.Recorded || e.Result.Attempts > 0 {
+		if e.Kind != callgate.Settled || e.Call.Identity.Session == "" || e.Result.State != callgate.NotStarted || e.Result.Attempts > 0 {
 			return
 		}
 		r, err := j.refusedRow(e)
 		if err != nil {
 			return
 		}
-		_ = j.write.do(false, func(w *writer) error { // what cannot be written is lost, as promised
+		_ = j.enter(false, func(w *writer) error { // what cannot be written is lost, as promised
+			if err := w.enter(r.session, r.claimed, j.owner.id); err != nil {
+				return err
+			}
 			before, err := w.rows(latest, r.session, r.turn, r.index)
 			if err != nil {
 				return err
@@ -32,8 +35,8 @@ func (j *Journal) Observer() callgate.Observer {
 			r.run = 0
 			if len(before) > 0 {
 				b := before[0]
-				if b.open() || !bytes.Equal(b.digest, r.digest) || !b.mayRun(callgate.ReadOnly) || b.code == r.code && b.state == r.state {
-					return nil // it has its row
+				if !bytes.Equal(b.digest, r.digest) || b.state != r.state || b.code == r.code {
+					return nil // it has its row, or one that must stay the newest: what it says of an effect is still so
 				}
 				r.run = b.run + 1
 			}

@@ -130,6 +130,7 @@ func TestOnceThenIsOnceNow(t *testing.T) {
 		}
 		out := unknown("in doubt")
 		out.Result.State = c.state
+		r.started = now() // as whatever reached the executor
 		if err := g.settle(r, out); err != nil {
 			t.Fatal(err)
 		}

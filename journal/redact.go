@@ -3,6 +3,8 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,7 +18,7 @@ const redactedWord = "REDACTED"
 
 // redact returns data without what the patterns match: in JSON within each string
 // (not across two, and not within numbers), in other bytes anywhere. Nothing else is
-// changed. It returns a copy.
+// changed. It returns a copy, which is not nil.
 func (j *Journal) redact(data []byte) ([]byte, bool) {
 	out := append([]byte{}, data...)
 	if len(j.opts.Redact) == 0 {
@@ -26,72 +28,67 @@ func (j *Journal) redact(data []byte) ([]byte, bool) {
 		return redacted, !bytes.Equal(redacted, data)
 	}
 	for _, p := range j.opts.Redact {
-		out = p.ReplaceAllLiteral(out, []byte(redactedWord))
+		out = append([]byte{}, p.ReplaceAllLiteral(out, []byte(redactedWord))...)
 	}
 	return out, !bytes.Equal(out, data)
 }
 
+// redactText redacts a string. One that holds JSON, as arguments within a message of
+// some providers do, is redacted as that first: its escapes hide nothing.
 func (j *Journal) redactText(text string) string {
+	if len(j.opts.Redact) == 0 {
+		return text
+	}
+	if start := strings.TrimLeft(text, " \t\r\n"); start != "" && (start[0] == '{' || start[0] == '[') {
+		if clean, ok := j.redactJSON([]byte(text)); ok {
+			text = string(clean)
+		}
+	}
 	for _, p := range j.opts.Redact {
 		text = p.ReplaceAllLiteralString(text, redactedWord)
 	}
 	return text
 }
 
-// redactJSON redacts the strings of a JSON value, names of members included, and
-// leaves all other bytes as they are; ok is false if data is no JSON.
+// redactJSON redacts the strings of JSON values one after another, names of members
+// included, and leaves all other bytes as they are. ok is false if data is something
+// else, a bare number included.
 func (j *Journal) redactJSON(data []byte) (out []byte, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	out = []byte{}
 	copied := int64(0) // so many bytes of data are in out
 	for depth := 0; ; {
-		raw, err := dec.ReadToken()
-		if err != nil {
+		before := dec.InputOffset()
+		token, err := dec.ReadToken()
+		if err == io.EOF { // between two values
+			return append(out, data[copied:]...), true
+		} else if err != nil {
 			return nil, false
 		}
-		switch raw.Kind() {
+		switch token.Kind() {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
 		case '"':
-			end := dec.InputOffset()
-			text := raw.String()
+			text := token.String()
 			clean := j.redactText(text)
-			if clean != text {
-				quoted, err := jsontext.AppendQuote(nil, clean)
-				if err != nil {
-					return nil, false
-				}
-				start := startOfString(data, end)
-				out = append(append(out, data[copied:start]...), quoted...)
-				copied = end
+			if clean == text {
+				break
+			}
+			quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(clean, "\ufffd"))
+			if err != nil {
+				return nil, false
+			}
+			start := before + int64(bytes.IndexByte(data[before:], '"')) // after space, a comma or a colon
+			out = append(append(out, data[copied:start]...), quoted...)
+			copied = dec.InputOffset()
+		default:
+			if depth == 0 {
+				return nil, false
 			}
 		}
-		if depth == 0 {
-			break
-		}
 	}
-	if len(bytes.TrimSpace(data[dec.InputOffset():])) > 0 {
-		return nil, false
-	}
-	return append(out, data[copied:]...), true
-}
-
-// startOfString returns the offset of the JSON string in data that ends at end.
-func startOfString(data []byte, end int64) int64 {
-	for i := end - 2; i >= 0; i-- {
-		if data[i] != '"' {
-			continue
-		}
-		escapes := 0
-		for k := i - 1; k >= 0 && data[k] == '\\'; k-- {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i
-		}
-	}
-	return 0
 }
 
 // redactResult redacts all that a result says, and reports whether anything was.
@@ -123,6 +120,10 @@ func (j *Journal) redactResult(res *callgate.Result) (redacted bool) {
 	for i := range violations {
 		v := &violations[i]
 		v.Path, v.Message, v.Expected, v.Got, v.Closest = text(v.Path), text(v.Message), text(v.Expected), text(v.Got), text(v.Closest)
+		v.Allowed = append([]string(nil), v.Allowed...)
+		for k := range v.Allowed {
+			v.Allowed[k] = text(v.Allowed[k])
+		}
 	}
 	if len(res.Structured) > 0 {
 		res.Structured = value(res.Structured)

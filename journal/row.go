@@ -127,7 +127,7 @@ func (j *Journal) rowOf(c callgate.Call, f specFacts, d callgate.Decision) *row 
 	return &row{
 		session: id.Session, turn: int64(id.Turn), index: int64(id.Index),
 		callID: c.ID, tool: c.Name, toolDigest: f.digest, arguments: args, digest: digest[:], redacted: redacted,
-		verdict: d.Verdict.String(), rule: d.Rule, reason: d.Reason, by: d.By, labels: f.labels,
+		verdict: d.Verdict.String(), rule: d.Rule, reason: j.redactText(d.Reason), by: d.By, labels: f.labels,
 		sandbox: j.opts.Sandbox, owner: j.owner.id, claimed: now(),
 	}
 }
@@ -169,6 +169,12 @@ func (j *Journal) artifactOf(res callgate.Result) (id string, sum []byte) {
 
 // open reports whether the call has not been settled.
 func (r *row) open() bool { return r.seq == 0 }
+
+// refused reports whether the call never reached the executor ([Journal.Observer]):
+// to have been seen changes nothing for the one that is submitted in its place.
+func (r *row) refused() bool {
+	return !r.open() && r.state == string(callgate.NotStarted) && r.started == 0
+}
 
 // mayRun reports whether the settled call may run again.
 func (r *row) mayRun(e callgate.Effect) bool {

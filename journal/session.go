@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,8 +36,9 @@ type SessionInfo struct {
 // A Session is a session that this process alone adds to. It is safe for
 // concurrent use.
 type Session struct {
-	j  *Journal
-	id string
+	j        *Journal
+	id       string
+	released atomic.Bool
 }
 
 // What [Journal.Begin] and [Journal.Remove] may say.
@@ -63,12 +65,12 @@ func (j *Journal) Begin(id string, about About) (*Session, error) {
 			}
 		}
 		return w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, ?, ?, ?, ?, '', ?, ?) ON CONFLICT DO NOTHING`,
-			id, about.Workspace, about.Title, about.Parent, about.ParentTurn, at, at)
+			id, about.Workspace, j.redactText(about.Title), about.Parent, about.ParentTurn, at, at)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	return &Session{j, id}, nil
+	return &Session{j: j, id: id}, nil
 }
 
 // Resume holds a session that exists.
@@ -82,44 +84,33 @@ func (j *Journal) Resume(id string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	return &Session{j, id}, nil
+	return &Session{j: j, id: id}, nil
 }
 
 // hold makes this process the owner of the session, after prepare.
 func (j *Journal) hold(id string, prepare func(w *writer, at int64) error) error {
-	for {
-		var other string
-		err := j.write.do(true, func(w *writer) error {
-			other = ""
-			at := now()
-			if err := prepare(w, at); err != nil {
-				return err
-			}
-			var err error
-			if other, err = w.ownerOf(id); err != nil || other != "" {
-				return err
-			}
-			return w.exec(`UPDATE sessions SET owner = ? WHERE id = ?`, j.owner.id, id)
-		})
-		if err != nil {
+	return j.enter(true, func(w *writer) error {
+		if err := prepare(w, now()); err != nil {
 			return err
 		}
-		if other == "" {
-			return nil
-		}
-		if _, dead, err := j.recoverFrom(other); err != nil {
+		if holder, err := w.ownerOf(id); err != nil {
 			return err
-		} else if !dead {
-			return fmt.Errorf("session %s: %w", id, ErrInUse)
+		} else if holder != "" {
+			return &heldError{id, holder}
 		}
-	}
+		return w.exec(`UPDATE sessions SET owner = ? WHERE id = ?`, j.owner.id, id)
+	})
 }
 
 // ID returns the name of the session.
 func (s *Session) ID() string { return s.id }
 
-// Release lets others have the session. Calls that run in it go on.
+// Release lets others have the session; s is of no use afterwards. Calls that run in
+// it go on. It may be called twice.
 func (s *Session) Release() error {
+	if s.released.Swap(true) {
+		return nil // somebody else here may have begun it since
+	}
 	err := s.j.write.do(false, func(w *writer) error {
 		return w.exec(`UPDATE sessions SET owner = '' WHERE id = ? AND owner = ?`, s.id, s.j.owner.id)
 	})
@@ -151,18 +142,51 @@ func (w *writer) ownerOf(session string) (owner string, err error) {
 	return owner, err
 }
 
-// mine says whether the session is held by owner.
-func (w *writer) mine(session, owner string) error {
-	holder, err := w.ownerOf(session)
-	if err == nil && holder != owner {
-		err = fmt.Errorf("session %s is no longer held by this process", session)
+// parentOf returns what the session was forked from, "" if it was not.
+func (w *writer) parentOf(session string) (parent string, turn int, err error) {
+	s, err := w.stmt(`SELECT parent, parent_turn FROM sessions WHERE id = ?`)
+	if err != nil {
+		return "", 0, err
+	}
+	err = s.QueryRow(session).Scan(&parent, &turn)
+	return parent, turn, err
+}
+
+// mine sees to it that this process holds the session by s.
+func (s *Session) mine(w *writer) error {
+	holder, err := w.ownerOf(s.id)
+	if err == nil && (holder != s.j.owner.id || s.released.Load()) {
+		err = fmt.Errorf("session %s is no longer held by this process; begin or resume it", s.id)
 	}
 	return err
 }
 
-// enter sees to it that owner may add a call of the turn to the session, and that
-// there is a row of the session.
-func (w *writer) enter(session string, turn, at int64, owner string) error {
+// heldError says that a session has another holder. It is an [ErrInUse].
+type heldError struct{ session, owner string }
+
+func (e *heldError) Error() string   { return fmt.Sprintf("session %s: %v", e.session, ErrInUse) }
+func (e *heldError) Is(t error) bool { return t == ErrInUse }
+
+// enter makes a change that begins with [writer.enter]. A dead holder of the session
+// is in nobody's way.
+func (j *Journal) enter(durable bool, change func(*writer) error) error {
+	for {
+		err := j.write.do(durable, change)
+		held, ok := errors.AsType[*heldError](err)
+		if !ok {
+			return err
+		}
+		if _, dead, recoverErr := j.recoverFrom(held.owner); recoverErr != nil {
+			return recoverErr
+		} else if !dead {
+			return err
+		}
+	}
+}
+
+// enter sees to it that owner may add to the session, and that there is a row of it.
+// It is for a change of [Journal.enter].
+func (w *writer) enter(session string, at int64, owner string) error {
 	s, err := w.stmt(`SELECT owner, updated FROM sessions WHERE id = ?`)
 	if err != nil {
 		return err
@@ -175,7 +199,7 @@ func (w *writer) enter(session string, turn, at int64, owner string) error {
 	case err != nil:
 		return err
 	case holder != "" && holder != owner:
-		return fmt.Errorf("session %s: %w", session, ErrInUse)
+		return &heldError{session, holder}
 	case at-updated > time.Second.Microseconds(): // what is listed by age need not be exact
 		return w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, at, session)
 	}
@@ -185,7 +209,7 @@ func (w *writer) enter(session string, turn, at int64, owner string) error {
 const sessionColumns = `id, workspace, title, parent, parent_turn, owner, created, updated,
 	(SELECT count(*) FROM turns WHERE session = sessions.id AND role = 'assistant'),
 	(SELECT count(*) FROM calls WHERE session = sessions.id),
-	(SELECT count(*) FROM calls WHERE session = sessions.id AND seq IS NULL)`
+	(SELECT count(*) FROM calls INDEXED BY calls_open WHERE session = sessions.id AND seq IS NULL)`
 
 func (j *Journal) scanSession(s scanner) (info SessionInfo, err error) {
 	var owner string
@@ -209,8 +233,8 @@ func (j *Journal) SessionInfo(ctx context.Context, id string) (SessionInfo, erro
 
 const sessionPage = `SELECT ` + sessionColumns + ` FROM sessions WHERE (updated, id) < (?, ?) ORDER BY updated DESC, id DESC LIMIT 64`
 
-// Sessions yields all sessions, the one with the newest turn first. It ends after
-// the first error.
+// Sessions yields all sessions, the one with the newest turn first. One that gets a
+// turn meanwhile may be missed. It ends after the first error.
 func (j *Journal) Sessions(ctx context.Context) iter.Seq2[SessionInfo, error] {
 	return func(yield func(SessionInfo, error) bool) {
 		before, id := int64(math.MaxInt64), ""

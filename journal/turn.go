@@ -74,15 +74,23 @@ var ErrOtherTurn = errors.New("the turn was submitted before with other bytes")
 
 // Append adds a turn to the session, durably, and fills in its Session, Pos, Digest
 // and Created. A turn of the model that is there already, with the same number and
-// bytes, is not added again: then its Pos is that of the first.
+// bytes, is not added again: then its Pos is that of the first. A number that a fork
+// shares with its parent is refused.
 func (s *Session) Append(t *Turn) error {
 	body, redacted := s.j.redact(t.Body)
 	r := &turnRow{Turn: *t, created: now()}
 	r.Session, r.Body, r.Redacted, r.Digest = s.id, body, redacted, sha256.Sum256(t.Body)
 	r.digest = r.Digest[:]
+	there := r // or the row of the first time
 	err := s.j.write.do(true, func(w *writer) error {
-		if err := w.mine(s.id, s.j.owner.id); err != nil {
+		there = r
+		if err := s.mine(w); err != nil {
 			return err
+		}
+		if parent, turn, err := w.parentOf(s.id); err != nil {
+			return err
+		} else if parent != "" && r.Number <= turn {
+			return fmt.Errorf("turn %d of session %s: it shares the turns up to %d with %s, which it was forked from; its own begin after that", r.Number, s.id, turn, parent)
 		}
 		if r.Role == Assistant {
 			before, err := w.turnRow(`SELECT `+turnColumns+` FROM turns WHERE session = ? AND number = ? AND role = 'assistant'`, s.id, r.Number)
@@ -92,7 +100,7 @@ func (s *Session) Append(t *Turn) error {
 			case before != nil && !bytes.Equal(before.digest, r.digest):
 				return fmt.Errorf("turn %d of session %s: %w", r.Number, s.id, ErrOtherTurn)
 			case before != nil:
-				r = before
+				there = before
 				return nil
 			}
 		}
@@ -121,7 +129,7 @@ func (s *Session) Append(t *Turn) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	t.Session, t.Pos, t.Digest, t.Redacted, t.Created = r.Session, r.Pos, r.Digest, r.Redacted, time.UnixMicro(r.created)
+	t.Session, t.Pos, t.Digest, t.Redacted, t.Created = s.id, there.Pos, r.Digest, there.Redacted, time.UnixMicro(there.created)
 	return nil
 }
 
