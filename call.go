@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -241,7 +242,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	*r = Result{
 		CallID: j.CallID, Tool: j.Tool, Code: j.Code, Message: j.Message, Violations: j.Violations, Notes: j.Notes,
 		Content: j.Content, Structured: j.Structured, State: j.State, Attempts: j.Attempts,
-		Duration: time.Duration(j.DurationMS * float64(time.Millisecond)), Truncated: j.Truncated,
+		Duration: time.Duration(math.Round(j.DurationMS * float64(time.Millisecond))), Truncated: j.Truncated,
 		Recorded: j.Recorded, Artifact: j.Artifact, Fence: j.Fence,
 	}
 	return nil

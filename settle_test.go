@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -284,5 +285,21 @@ func TestHandlersWord(t *testing.T) {
 	nan := Must(Func(Spec{Name: "t"}, func(context.Context, struct{}) (any, error) { return math.NaN(), nil }))
 	if got := one(t, new(Dispatcher), nan, ""); got.Code != ExecutionError || !strings.Contains(got.Message, "cannot be written") {
 		t.Errorf("an output that is no JSON: %s", got)
+	}
+}
+
+// A result that was written and read again is written as before, to the last
+// nanosecond.
+func TestResultJSONKeepsTheDuration(t *testing.T) {
+	for n := range time.Duration(100_000) {
+		r := Result{Duration: 7*time.Millisecond + n}
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Result
+		if err := json.Unmarshal(b, &again); err != nil || again.Duration != r.Duration {
+			t.Fatalf("%v became %v, %v", r.Duration, again.Duration, err)
+		}
 	}
 }
