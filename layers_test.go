@@ -30,6 +30,7 @@ var layers = [][]string{
 	{"provider/internal/wire"}, // what the codecs share: envelopes, names, schemas as a provider takes them
 	{"agent", "provider/anthropic", "provider/openai", "provider/scripted", "session"},
 	{"callgatetest", "config"},
+	{"internal/turn"},
 	{"internal/cli"},
 	{"cmd/callgate"},
 }

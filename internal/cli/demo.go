@@ -19,6 +19,7 @@ import (
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/agent"
 	"github.com/callgate/callgate/artifact"
+	"github.com/callgate/callgate/internal/turn"
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/llm"
 	"github.com/callgate/callgate/provider/scripted"
@@ -285,7 +286,7 @@ func (s *stage) answer(c callgate.Call, r callgate.Result) {
 func subject(args json.RawMessage) string {
 	shown := string(args)
 	if schema.Strict(args) == nil {
-		members(args, func(name string, value jsontext.Value) {
+		turn.Members(args, func(name string, value jsontext.Value) {
 			if path, err := jsontext.AppendUnquote(nil, value); (name == "path" || name == "command") && err == nil && len(path) > 0 {
 				shown = string(path)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callgate/callgate/internal/turn"
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/llm"
 )
@@ -25,7 +26,7 @@ func dispatchCommand() *cobra.Command {
 	var flags gateFlags
 	var format string
 	var stream bool
-	turn := -1
+	number := -1
 	cmd := &cobra.Command{
 		Use:   "dispatch [flags] < turn.json",
 		Short: "Run the calls of one assistant turn and print the message to send back",
@@ -64,8 +65,8 @@ is refused.`,
   my-agent | callgate dispatch --stream --allow '*'`,
 		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) (err error) {
-			if format != "auto" && formatOf(format) == nil {
-				return usagef("--format %q is none of auto, %s", format, strings.Join(formatNames(), ", "))
+			if format != "auto" && turn.Find(format) == nil {
+				return usagef("--format %q is none of auto, %s", format, strings.Join(turn.Names(), ", "))
 			}
 			g, err := flags.open(cmd)
 			if err != nil {
@@ -73,7 +74,7 @@ is refused.`,
 			}
 			defer g.closing(&err)
 			d := dispatch{gate: g, format: format, warn: cmd.ErrOrStderr()}
-			if err := d.begin(cmd, turn); err != nil {
+			if err := d.begin(cmd, number); err != nil {
 				return err
 			}
 			if stream {
@@ -83,10 +84,10 @@ is refused.`,
 		}),
 	}
 	flags.add(cmd)
-	cmd.Flags().IntVar(&turn, "turn", -1, "number of the (first) turn in its session (default the next one, or the last one again if it has the same bytes)")
-	cmd.Flags().StringVar(&format, "format", "auto", "format of the turn and of the answer: auto, "+strings.Join(formatNames(), ", "))
+	cmd.Flags().IntVar(&number, "turn", -1, "number of the (first) turn in its session (default the next one, or the last one again if it has the same bytes)")
+	cmd.Flags().StringVar(&format, "format", "auto", "format of the turn and of the answer: auto, "+strings.Join(turn.Names(), ", "))
 	cmd.Flags().BoolVar(&stream, "stream", false, "read one turn a line, in one session, and answer each with a line")
-	cmd.RegisterFlagCompletionFunc("format", oneOf(append([]string{"auto"}, formatNames()...)...))
+	cmd.RegisterFlagCompletionFunc("format", oneOf(append([]string{"auto"}, turn.Names()...)...))
 	return cmd
 }
 
@@ -104,15 +105,15 @@ type dispatch struct {
 }
 
 // begin finds out where the session is.
-func (d *dispatch) begin(cmd *cobra.Command, turn int) (err error) {
-	if turn < -1 || turn < 0 && cmd.Flags().Changed("turn") {
-		return usagef("--turn %d is no number of a turn", turn)
+func (d *dispatch) begin(cmd *cobra.Command, number int) (err error) {
+	if number < -1 || number < 0 && cmd.Flags().Changed("turn") {
+		return usagef("--turn %d is no number of a turn", number)
 	}
 	if d.next, err = d.gate.nextTurn(); err != nil {
 		return err
 	}
-	if turn >= 0 {
-		d.next = turn
+	if number >= 0 {
+		d.next = number
 		return nil
 	}
 	if d.gate.held != nil {
@@ -147,14 +148,14 @@ func (d *dispatch) number(format string, body []byte, r llm.Response) (int, erro
 
 // once answers the one turn that in holds.
 func (d *dispatch) once(ctx context.Context, in io.Reader, out io.Writer) error {
-	turn, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, maxTurn+1)) })
+	body, err := await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, maxTurn+1)) })
 	if err != nil {
 		return err
 	}
-	if len(turn) > maxTurn {
-		return &failure{exitUsage, &unreadable{fmt.Sprintf("it has more than %d bytes", maxTurn)}}
+	if len(body) > maxTurn {
+		return &failure{exitUsage, &turn.Unreadable{Reason: fmt.Sprintf("it has more than %d bytes", maxTurn)}}
 	}
-	reply, err := d.answer(ctx, turn)
+	reply, err := d.answer(ctx, body)
 	if err != nil {
 		return unreadableIsUsage(err)
 	}
@@ -172,7 +173,7 @@ func (d *dispatch) stream(ctx context.Context, in io.Reader, out, diagnostics io
 		line, err := await(ctx, lines.next)
 		if err == io.EOF {
 			return failed
-		} else if err != nil && !errors.As(err, new(*unreadable)) {
+		} else if err != nil && !errors.As(err, new(*turn.Unreadable)) {
 			return err
 		}
 		if err == nil && len(bytes.TrimSpace(line)) == 0 {
@@ -213,36 +214,36 @@ func (d decodeError) Unwrap() error { return d.error }
 
 // unreadableIsUsage gives the error of a turn that cannot be read its exit code.
 func unreadableIsUsage(err error) error {
-	if errors.As(err, new(*unreadable)) || errors.As(err, new(decodeError)) {
+	if errors.As(err, new(*turn.Unreadable)) || errors.As(err, new(decodeError)) {
 		return &failure{exitUsage, err}
 	}
 	return err
 }
 
 // answer runs the calls of a turn and returns what is sent back for it.
-func (d *dispatch) answer(ctx context.Context, turn []byte) ([]byte, error) {
+func (d *dispatch) answer(ctx context.Context, body []byte) ([]byte, error) {
 	if d.turns == 0 {
-		turn = bytes.TrimPrefix(turn, []byte("\ufeff")) // some shells put a byte order mark before what they pipe
+		body = bytes.TrimPrefix(body, []byte("\ufeff")) // some shells put a byte order mark before what they pipe
 	}
-	if err := scan(turn); err != nil {
+	if err := turn.Scan(body); err != nil {
 		return nil, err
 	}
-	f, err := choose(d.format, turn)
+	f, err := turn.Choose(d.format, body)
 	if err != nil {
 		return nil, err
 	}
-	codec := f.make(d.gate.catalog)
-	response, err := codec.Decode(turn)
+	codec := f.Make(d.gate.catalog)
+	response, err := codec.Decode(body)
 	if err != nil {
-		return nil, decodeError{fmt.Errorf("as %s: %w", f.name, err)}
+		return nil, decodeError{fmt.Errorf("as %s: %w", f.Name, err)}
 	}
-	number, err := d.number(f.name, turn, response)
+	number, err := d.number(f.Name, body, response)
 	if err != nil {
 		return nil, err
 	}
 	t := response.Turn(d.gate.session, number)
 	if len(t.Calls) == 0 {
-		return []byte(f.nothing), nil
+		return []byte(f.Nothing), nil
 	}
 	return codec.Results(d.gate.dispatcher.Dispatch(ctx, d.gate.catalog, t))
 }
@@ -292,7 +293,7 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		l.n++
 		if size > l.max {
-			return nil, &unreadable{fmt.Sprintf("it has more than %d bytes", l.max)}
+			return nil, &turn.Unreadable{Reason: fmt.Sprintf("it has more than %d bytes", l.max)}
 		}
 		return line, nil
 	}

@@ -1,13 +1,14 @@
-package cli
+package turn
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"testing"
+
+	"github.com/callgate/callgate"
 )
 
 func TestChoose(t *testing.T) {
@@ -48,12 +49,12 @@ func TestChoose(t *testing.T) {
 		{"anthropic", `{"tool_calls":[]}`, "marks of openai"},
 		{"callgate", `{"choices":[]}`, "marks of openai"},
 	} {
-		f, err := choose(test.asked, []byte(test.turn))
+		f, err := Choose(test.asked, []byte(test.turn))
 		switch {
 		case err != nil && !strings.Contains(err.Error(), test.want):
 			t.Errorf("--format %s %s: %v, want %s", test.asked, test.turn, err, test.want)
-		case err == nil && f.name != test.want:
-			t.Errorf("--format %s %s: %s, want %s", test.asked, test.turn, f.name, test.want)
+		case err == nil && f.Name != test.want:
+			t.Errorf("--format %s %s: %s, want %s", test.asked, test.turn, f.Name, test.want)
 		}
 	}
 }
@@ -78,11 +79,11 @@ func TestScan(t *testing.T) {
 		{`{"calls":[{"name":"a"},{"name":oops}]}`, "within /calls/1/name"},
 		{`{"calls":[{"input":` + strings.Repeat("[", 20_000), "depth"},
 	} {
-		err := scan([]byte(test.turn))
+		err := Scan([]byte(test.turn))
 		switch {
 		case (err == nil) != (test.want == ""):
 			t.Errorf("%.60q: %v, want %q", test.turn, err, test.want)
-		case err != nil && (!strings.Contains(err.Error(), test.want) || !errors.As(err, new(*unreadable))):
+		case err != nil && (!strings.Contains(err.Error(), test.want) || !errors.As(err, new(*Unreadable))):
 			t.Errorf("%.60q: %v, want %q", test.turn, err, test.want)
 		case err != nil && len(err.Error()) > 500:
 			t.Errorf("%.60q: the refusal has %d bytes", test.turn, len(err.Error()))
@@ -139,14 +140,14 @@ func FuzzNative(f *testing.F) {
 	f.Add([]byte(`{"calls":[{"id":"a","n\u0061me":"n","name":"m"}]}`))
 	f.Add([]byte(`{"call\u017f":[{"\u017f":1}],"calls":[]}`)) // ſ folds to s
 	f.Fuzz(func(t *testing.T, turn []byte) {
-		if scan(turn) != nil {
+		if Scan(turn) != nil {
 			return
 		}
 		if !json.Valid(turn) {
 			return // invalid UTF-8 or escapes, on which readers differ
 		}
-		for _, asked := range append(formatNames(), "auto") {
-			choose(asked, turn)
+		for _, asked := range append(Names(), "auto") {
+			Choose(asked, turn)
 		}
 		r, err := native{}.Decode(turn)
 		if err != nil {
@@ -173,43 +174,46 @@ func FuzzNative(f *testing.F) {
 	})
 }
 
-// Any input is answered by one line of JSON, or refused; and what is refused is
-// the input's fault.
+// Any input is answered by one line of JSON, or refused.
 func FuzzAnswer(f *testing.F) {
 	f.Add("auto", []byte(`{"calls":[{"id":"a","name":"read_file","arguments":{"path":"x"}}]}`))
 	f.Add("auto", []byte(`{"content":[{"type":"tool_use","id":"","name":"read_file","input":{"path":"\ud800"}},{"type":"tool_use","id":"","name":"","input":null}],"stop_reason":"max_tokens"}`))
 	f.Add("openai", []byte(`{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"grep","arguments":"{\"pattern\":\"(\"}"}}]}}]}`))
 	f.Add("anthropic", []byte("[{\"type\":\"tool_use\",\"name\":\"glob\n\xff\",\"input\":{\"pattern\":\"*\"}}]"))
-	d := dispatch{gate: gateWith(f, nil)}
-	f.Fuzz(func(t *testing.T, format string, turn []byte) {
-		if format != "auto" && formatOf(format) == nil {
+	var registry callgate.Registry
+	for _, name := range []string{"read_file", "grep", "glob"} {
+		tool := callgate.Must(callgate.Func(callgate.Spec{Name: name, Description: "Says what it got.", Annotations: callgate.Annotations{ReadOnlyHint: true}},
+			func(_ context.Context, in struct {
+				Path    string `json:"path,omitempty"`
+				Pattern string `json:"pattern,omitempty"`
+			}) (string, error) {
+				return in.Path + in.Pattern, nil
+			}))
+		if err := registry.Register(tool); err != nil {
+			f.Fatal(err)
+		}
+	}
+	catalog := registry.Catalog()
+	var gate callgate.Dispatcher
+	f.Fuzz(func(t *testing.T, asked string, body []byte) {
+		if asked != "auto" && Find(asked) == nil || Scan(body) != nil {
 			return
 		}
-		d.format = format
-		reply, err := d.answer(t.Context(), turn)
-		switch {
-		case err != nil && exitOf(t.Context(), unreadableIsUsage(err)) != exitUsage:
-			t.Errorf("%q: %v", turn, err)
-		case err == nil && (!json.Valid(reply) || bytes.ContainsAny(reply, "\n\r")):
-			t.Errorf("%q is answered by %q", turn, reply)
+		kind, err := Choose(asked, body)
+		if err != nil {
+			return
+		}
+		codec := kind.Make(catalog)
+		response, err := codec.Decode(body)
+		if err != nil {
+			return
+		}
+		if len(response.Message.Calls()) == 0 {
+			return // what answers it is Kind.Nothing
+		}
+		reply, err := codec.Results(gate.Dispatch(t.Context(), catalog, response.Turn("s", 1)))
+		if err != nil || !json.Valid(reply) || bytes.ContainsAny(reply, "\n\r") {
+			t.Errorf("%q is answered by %q, %v", body, reply, err)
 		}
 	})
-}
-
-func TestLines(t *testing.T) {
-	const long = "0123456789"
-	l := lineReader{r: bufio.NewReaderSize(strings.NewReader("a\n\n"+long+"\n"+long+"x\nb\r\nend"), 16), max: len(long) + 1}
-	for _, want := range []string{"1 a\n", "2 \n", "3 " + long + "\n", "4 unreadable turn: it has more than 11 bytes", "5 b\r\n", "6 end"} {
-		line, err := l.next()
-		got := string(line)
-		if err != nil {
-			got = err.Error()
-		}
-		if got = string(rune('0'+l.n)) + " " + got; got != want {
-			t.Errorf("line %d: %q, want %q", l.n, got, want)
-		}
-	}
-	if _, err := l.next(); err != io.EOF {
-		t.Errorf("at the end: %v", err)
-	}
 }

@@ -1,4 +1,6 @@
-package cli
+// Package turn reads an assistant's turn in the formats of providers, without
+// guessing, and writes what is sent back for it.
+package turn
 
 import (
 	"bytes"
@@ -17,55 +19,56 @@ import (
 	"github.com/callgate/callgate/provider/openai"
 )
 
-// A format reads an assistant's turn and writes what is sent back for it.
-type format interface {
+// A Codec reads an assistant's turn and writes what is sent back for it.
+type Codec interface {
 	Decode(turn []byte) (llm.Response, error)
 	Results(results []callgate.Result) (json.RawMessage, error)
 }
 
-// A formatKind is a format by name.
-type formatKind struct {
-	name    string
-	make    func(*callgate.Catalog) format
-	nothing string // what answers a turn without calls
+// A Kind is a format.
+type Kind struct {
+	Name    string
+	Make    func(*callgate.Catalog) Codec
+	Nothing string // what answers a turn without calls
 }
 
-var formats = []formatKind{
-	{"anthropic", func(c *callgate.Catalog) format { return anthropic.Encode(c) }, `null`},
-	{"openai", func(c *callgate.Catalog) format { return openai.Encode(c) }, `[]`},
-	{"callgate", func(*callgate.Catalog) format { return native{} }, `{"results":[]}`},
+var kinds = []Kind{
+	{"anthropic", func(c *callgate.Catalog) Codec { return anthropic.Encode(c) }, `null`},
+	{"openai", func(c *callgate.Catalog) Codec { return openai.Encode(c) }, `[]`},
+	{"callgate", func(*callgate.Catalog) Codec { return native{} }, `{"results":[]}`},
 }
 
-// formatOf returns the format with the given name, or nil.
-func formatOf(name string) *formatKind {
-	for i := range formats {
-		if formats[i].name == name {
-			return &formats[i]
+// Find returns the format with the given name, or nil.
+func Find(name string) *Kind {
+	for i := range kinds {
+		if kinds[i].Name == name {
+			return &kinds[i]
 		}
 	}
 	return nil
 }
 
-func formatNames() []string {
+// Names returns the names of all formats.
+func Names() []string {
 	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
+	for _, f := range kinds {
+		names = append(names, f.Name)
 	}
 	return names
 }
 
-// An unreadable turn is one that cannot be read without guessing.
-type unreadable struct{ reason string }
+// An Unreadable turn is one that cannot be read without guessing.
+type Unreadable struct{ Reason string }
 
-func (u *unreadable) Error() string { return "unreadable turn: " + u.reason }
+func (u *Unreadable) Error() string { return "unreadable turn: " + u.Reason }
 
 // maxPlace is how much of a JSON Pointer a message shows, in bytes.
 const maxPlace = 200
 
-// scan checks that turn is one JSON value and nothing after it, and says where
+// Scan checks that turn is one JSON value and nothing after it, and says where
 // it is not. What stands inside it twice, or is not UTF-8, is left to who knows
 // whether it matters: within the arguments of a call it is a fault of that call.
-func scan(turn []byte) error {
+func Scan(turn []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(turn), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	err := dec.SkipValue()
 	if err == nil {
@@ -86,7 +89,7 @@ func scan(turn []byte) error {
 		return unreadableAt(turn, s.ByteOffset, "it is not JSON: "+reason)
 	}
 	if len(bytes.TrimSpace(turn)) == 0 {
-		return &unreadable{"the input is empty"}
+		return &Unreadable{"the input is empty"}
 	}
 	return unreadableAt(turn, int64(len(turn)), "it is not JSON: it ends too early")
 }
@@ -96,19 +99,19 @@ func unreadableAt(turn []byte, offset int64, reason string) error {
 	before := turn[:min(max(offset, 0), int64(len(turn)))]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:]))) + 1
-	return &unreadable{fmt.Sprintf("%s (line %d, column %d, byte %d)", reason, line, column, offset)}
+	return &Unreadable{fmt.Sprintf("%s (line %d, column %d, byte %d)", reason, line, column, offset)}
 }
 
-// choose returns the format of turn, which is JSON: the one that its marks tell,
+// Choose returns the format of turn, which is JSON: the one that its marks tell,
 // if asked is auto, else asked, unless all marks are another's. (Read as OpenAI's,
 // a message of Anthropic's has no calls: they would be lost without a word.)
-func choose(asked string, turn []byte) (*formatKind, error) {
+func Choose(asked string, turn []byte) (*Kind, error) {
 	marks, text := marksOf(turn)
 	if asked != "auto" {
 		if len(marks) > 0 && !slices.Contains(marks, asked) {
-			return nil, &unreadable{fmt.Sprintf("it has the marks of %s, and --format says %s", marks[0], asked)}
+			return nil, &Unreadable{fmt.Sprintf("it has the marks of %s, and --format says %s", marks[0], asked)}
 		}
-		return formatOf(asked), nil
+		return Find(asked), nil
 	}
 	if len(marks) == 0 && text {
 		marks = []string{"anthropic"} // without calls, so no harm can come of it
@@ -116,20 +119,20 @@ func choose(asked string, turn []byte) (*formatKind, error) {
 	slices.Sort(marks)
 	switch {
 	case len(marks) == 0:
-		return nil, &unreadable{"its format cannot be told; say it with --format " + strings.Join(formatNames(), ", ")}
+		return nil, &Unreadable{"its format cannot be told; say it with --format " + strings.Join(Names(), ", ")}
 	case marks[0] != marks[len(marks)-1]:
-		return nil, &unreadable{fmt.Sprintf("it has marks of %s and of %s; say which it is with --format", marks[0], marks[len(marks)-1])}
+		return nil, &Unreadable{fmt.Sprintf("it has marks of %s and of %s; say which it is with --format", marks[0], marks[len(marks)-1])}
 	}
-	return formatOf(marks[0]), nil
+	return Find(marks[0]), nil
 }
 
-// marksOf returns the formats of which turn has a mark, and whether it has parts
+// marksOf returns the kinds of which turn has a mark, and whether it has parts
 // of text, which both providers write alike.
 func marksOf(turn []byte) (marks []string, text bool) {
 	if jsontext.Value(turn).Kind() == '[' {
 		return marksOfItems(turn)
 	}
-	members(turn, func(name string, value jsontext.Value) {
+	Members(turn, func(name string, value jsontext.Value) {
 		switch name {
 		case "calls":
 			marks = append(marks, "callgate")
@@ -151,7 +154,7 @@ func marksOf(turn []byte) (marks []string, text bool) {
 func marksOfItems(list []byte) (marks []string, text bool) {
 	items(list, func(item jsontext.Value) {
 		kind, function := "", false
-		members(item, func(name string, value jsontext.Value) {
+		Members(item, func(name string, value jsontext.Value) {
 			switch name {
 			case "function":
 				function = true
@@ -171,8 +174,8 @@ func marksOfItems(list []byte) (marks []string, text bool) {
 	return marks, text
 }
 
-// members calls yield for each member of a JSON object; for other values never.
-func members(object []byte, yield func(name string, value jsontext.Value)) {
+// Members calls yield for each member of a JSON object; for other values never.
+func Members(object []byte, yield func(name string, value jsontext.Value)) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if dec.PeekKind() != '{' {
 		return
@@ -226,11 +229,11 @@ func (native) Decode(turn []byte) (r llm.Response, err error) {
 	case "true":
 		r.Cut = true
 	default:
-		return r, &unreadable{`"cut" of the turn is neither true nor false`}
+		return r, &Unreadable{`"cut" of the turn is neither true nor false`}
 	}
 	list, ok := top["calls"]
 	if !ok || list.Kind() != '[' {
-		return r, &unreadable{`the turn has no list "calls"`}
+		return r, &Unreadable{`the turn has no list "calls"`}
 	}
 	n := 0
 	items(list, func(item jsontext.Value) {
@@ -256,7 +259,7 @@ func nativeCall(where string, raw jsontext.Value) (c callgate.Call, err error) {
 		switch {
 		case !ok || v.Kind() == 'n':
 		case v.Kind() != '"':
-			return c, &unreadable{fmt.Sprintf("%q of %s is not a string", name, where)}
+			return c, &Unreadable{fmt.Sprintf("%q of %s is not a string", name, where)}
 		default:
 			text, _ := jsontext.AppendUnquote(nil, v) // what is no character becomes U+FFFD
 			*to = string(text)
@@ -278,17 +281,17 @@ func nativeCall(where string, raw jsontext.Value) (c callgate.Call, err error) {
 // gate "Name", they decide about different calls.
 func strictObject(where string, data []byte, known ...string) (map[string]jsontext.Value, error) {
 	if jsontext.Value(data).Kind() != '{' {
-		return nil, &unreadable{where + " is not an object"}
+		return nil, &Unreadable{where + " is not an object"}
 	}
 	o := map[string]jsontext.Value{}
 	var err error
-	members(data, func(name string, value jsontext.Value) {
+	Members(data, func(name string, value jsontext.Value) {
 		switch _, again := o[name]; {
 		case err != nil:
 		case again:
-			err = &unreadable{fmt.Sprintf("%s has the member %q twice", where, name)}
+			err = &Unreadable{fmt.Sprintf("%s has the member %q twice", where, name)}
 		case !slices.Contains(known, name):
-			err = &unreadable{fmt.Sprintf("%s has a member %q; it takes %s", where, name, strings.Join(known, ", "))}
+			err = &Unreadable{fmt.Sprintf("%s has a member %q; it takes %s", where, name, strings.Join(known, ", "))}
 		default:
 			o[name] = value.Clone()
 		}
