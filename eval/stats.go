@@ -1,8 +1,8 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
-	"time"
 )
 
 // PassAt returns pass@k: the probability that at least one of k trials passes,
@@ -28,9 +28,9 @@ func PassAt(n, c, k int) float64 {
 
 // percentile returns the smallest of the values that at least p percent of them do
 // not exceed (the nearest rank), 0 if there are none.
-func percentile(values []time.Duration, p int) time.Duration {
+func percentile[T cmp.Ordered](values []T, p int) T {
 	if len(values) == 0 {
-		return 0
+		return *new(T)
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	rank := (len(sorted)*p + 99) / 100
