@@ -172,6 +172,7 @@ func (r *Runner) untouched(ctx context.Context, t *Task) error {
 // trial tries a task once.
 func (r *Runner) trial(ctx context.Context, t *Task, number int) Trial {
 	tr := Trial{Number: number}
+	tr.count(nil, llm.Usage{})
 	kept, err := r.at(t, fmt.Sprint(number), func(p Place) (err error) {
 		p.Trial = number
 		tr.Failure, err = r.attempt(ctx, &tr, p)

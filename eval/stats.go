@@ -16,6 +16,8 @@ func PassAt(n, c, k int) float64 {
 		return 0
 	case n-c < k:
 		return 1
+	case k == 1:
+		return float64(c) / float64(n) // the same, without rounding
 	}
 	// C(n-c,k)/C(n,k) as a product, whose factors stay near 1 where the binomial
 	// coefficients have hundreds of digits.

@@ -209,7 +209,8 @@ func writeJUnit(name string, report *eval.Report) error {
 // printReport prints the table, and why trials did not pass.
 func printReport(w io.Writer, r *eval.Report, kept string) error {
 	paint := coloursFor(w)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var table, b strings.Builder
+	tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
 	// The first column is aligned to the left by hand, and the last one has
 	// no end, so that colours do not move it.
 	width := len("total")
@@ -225,10 +226,10 @@ func printReport(w io.Writer, r *eval.Report, kept string) error {
 		row(t.Name, t.K, t.Summary, painted(paint, t.Status))
 	}
 	row("total", "", r.Totals.Summary, fmt.Sprintf("%d of %d tasks passed", r.Totals.Passed, r.Totals.Tasks))
-	if err := tw.Flush(); err != nil {
-		return err
+	tw.Flush()
+	for line := range strings.Lines(table.String()) {
+		b.WriteString(strings.TrimPrefix(line, "  "))
 	}
-	var b strings.Builder
 	for _, t := range r.Tasks {
 		if t.Error != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n%s\n", t.Name, painted(paint, t.Status), indent(lines(t.Error)))
