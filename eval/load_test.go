@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,6 +128,43 @@ func TestFaults(t *testing.T) {
 	}
 	if _, err := parse("a b.yaml", []byte(minimal), root); err == nil || !strings.Contains(err.Error(), "add a name") {
 		t.Errorf("a file whose name is none for a task: %v", err)
+	}
+}
+
+// What a task brings along is bounded.
+func TestLimits(t *testing.T) {
+	sparse := func(dir, name string, size int64) {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	sparse(filepath.Join(dir, "large"), "a", maxFile+1)
+	for i := range maxTree/maxFile + 1 {
+		sparse(filepath.Join(dir, "full"), fmt.Sprint(i), maxFile)
+	}
+	for i := range maxNodes + 1 {
+		sparse(filepath.Join(dir, "many"), fmt.Sprint(i), 0)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, want := range map[string]string{"large": "large/a has 16777217 bytes", "full": "full has more than 67108864 bytes", "many": "many has more than 10000 files"} {
+		if _, err := parse("f.yaml", []byte(minimal+"workspace: {dir: "+name+"}\n"), root); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (tree{}).read(root, "large"); err == nil {
+		t.Error("a file that is too large is read")
 	}
 }
 

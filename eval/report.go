@@ -143,7 +143,7 @@ func (t *TaskReport) finish() {
 	t.PassAt1, t.PassAtK = PassAt(t.Trials, t.Passes, 1), PassAt(t.Trials, t.Passes, t.K)
 	failed := func(r Trial) bool { return r.Status == Errors }
 	switch {
-	case t.Error != "" || slices.ContainsFunc(t.Results, failed) || t.Trials == 0:
+	case t.Trials == 0 || slices.ContainsFunc(t.Results, failed):
 		t.Status = Errors
 	case t.Passes >= t.Needed:
 		t.Status = Passed

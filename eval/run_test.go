@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,7 +96,7 @@ func nth(passes int) func(*Task) (llm.Model, error) {
 	}
 }
 
-const writes = "prompt: write\nallow: [write_file]\nverify: [{file_equals: {path: a, text: x}}]\n"
+const writes = "prompt: write\nallow: [write_file]\nverify:\n- file_equals: {path: a, text: x}\n"
 
 // A task passes if as many trials pass as it needs; the figures are those of its
 // trials.
@@ -231,6 +232,24 @@ func TestTrialsAreApart(t *testing.T) {
 	}
 }
 
+// A program to start with stays one.
+func TestExecutable(t *testing.T) {
+	dir := directory(t, map[string]string{"f.yaml": writes + "- exit_zero: {command: [./start.sh]}\nworkspace: {dir: d}\n", "d/start.sh": "#!/bin/sh\n"})
+	if runtime.GOOS == "windows" {
+		t.Skip("no such permission")
+	}
+	if err := os.Chmod(filepath.Join(dir, "d/start.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := try(t, Runner{Model: nth(1)}, s); r.Status != Passed {
+		t.Error(r.Tasks[0].Results[0].Why())
+	}
+}
+
 // A link that the model made leads a verifier nowhere.
 func TestModelLinksOutside(t *testing.T) {
 	outside := directory(t, map[string]string{"a": "x"})
@@ -287,7 +306,9 @@ func TestParallelIsTheSame(t *testing.T) {
 // When it is canceled, what runs ends, nothing is left, and there is no report.
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
+	var begun atomic.Int64
 	r := Runner{Dir: t.TempDir(), Open: open, Parallel: 2, Trials: 5, Model: func(*Task) (llm.Model, error) {
+		begun.Add(1)
 		return model(func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			cancel()
 			<-ctx.Done()
@@ -297,6 +318,9 @@ func TestCanceled(t *testing.T) {
 	report, err := r.Run(ctx, suite(t, map[string]string{"f.yaml": writes}))
 	if report != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", report, err)
+	}
+	if n := begun.Load(); n > 2 {
+		t.Errorf("%d trials began", n)
 	}
 	if entries, err := os.ReadDir(r.Dir); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
