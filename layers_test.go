@@ -25,12 +25,11 @@ const module = "github.com/callgate/callgate"
 var layers = [][]string{
 	{"internal/closest", "internal/filelock", "internal/plaintext"},
 	{"schema", "workspace", "artifact", "process", "shell"},
-	{"."},
+	{".", "internal/yamlfile"},
 	{"builtin", "journal", "llm"},
 	{"provider/internal/wire"}, // what the codecs share: envelopes, names, schemas as a provider takes them
 	{"agent", "provider/anthropic", "provider/openai", "provider/scripted", "session"},
-	{"callgatetest", "config"},
-	{"internal/turn"},
+	{"callgatetest", "config", "eval"},
 	{"internal/cli"},
 	{"cmd/callgate"},
 }

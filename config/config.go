@@ -1,8 +1,6 @@
 package config
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/internal/yamlfile"
 	"github.com/callgate/callgate/schema"
 )
 
@@ -23,7 +22,7 @@ type File struct {
 	Journal  Journal   `json:"journal,omitzero" description:"What is recorded of calls, and for how long."`
 
 	path string
-	doc  *document
+	doc  *yamlfile.Document
 }
 
 // A Command is a tool that is a program. The program gets the arguments, which
@@ -102,40 +101,17 @@ func (f *File) Where(at string) string {
 	if f.doc == nil {
 		return f.path
 	}
-	return fmt.Sprintf("%s:%d", f.path, f.doc.where(jsontext.Pointer(at)).line)
+	return f.doc.Where(at)
 }
 
-// An Error is a fault of a configuration file.
-type Error struct {
-	File         string
-	Line, Column int    // from 1; 0 if unknown
-	Path         string // JSON Pointer of what is wrong
-	Message      string // what is wrong and what to do
-}
-
-// Error returns file:line:column: message.
-func (e *Error) Error() string {
-	s := e.File
-	if e.Line > 0 {
-		s += fmt.Sprintf(":%d:%d", e.Line, e.Column)
-	}
-	if s != "" {
-		s += ": "
-	}
-	return s + e.Message
-}
+// An Error is a fault of a configuration file: its place, and what to do.
+type Error = yamlfile.Error
 
 // Load reads a file. The error of a file that does not exist satisfies
 // errors.Is(err, fs.ErrNotExist); that of a file with faults is an *Error, or
 // several of them joined, in the order of their lines.
 func Load(path string) (*File, error) {
-	// A FIFO would be waited for.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, &Error{File: path, Message: "it is not a regular file"}
-	}
-	data, err := os.ReadFile(path)
+	data, err := yamlfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -144,62 +120,19 @@ func Load(path string) (*File, error) {
 
 // Parse is Load for a file that was read already; path is its name in messages.
 func Parse(path string, data []byte) (*File, error) {
-	doc, err := read(data)
+	doc, err := yamlfile.Parse(path, data)
 	if err != nil {
-		if e, ok := errors.AsType[*Error](err); ok {
-			e.File = path
-		}
 		return nil, err
 	}
-	f := &File{path: path, doc: doc}
-	if err := f.check(); err != nil {
+	var f File
+	if err := doc.Bind(compiled(), &f); err != nil {
 		return nil, err
 	}
-	var into File
-	if err := schema.Bind(doc.json, &into); err != nil { // cannot be: the schema was inferred from the type
-		return nil, &Error{File: path, Message: err.Error()}
-	}
-	into.path, into.doc = f.path, f.doc
-	if err := into.consistent(); err != nil {
+	f.path, f.doc = path, doc
+	if err := f.consistent(); err != nil {
 		return nil, err
 	}
-	return &into, nil
-}
-
-// fault returns an *Error about the value at a JSON Pointer.
-func (f *File) fault(at, format string, args ...any) *Error {
-	p := f.doc.where(jsontext.Pointer(at))
-	return &Error{File: f.path, Line: p.line, Column: p.column, Path: at, Message: fmt.Sprintf(format, args...)}
-}
-
-// check holds the file against the schema.
-func (f *File) check() error {
-	violations, err := compiled().Validate(f.doc.json)
-	if s, ok := errors.AsType[*schema.SyntaxError](err); ok {
-		return f.fault(s.Path, "%s", s.Message)
-	}
-	if err != nil {
-		return &Error{File: f.path, Message: err.Error()}
-	}
-	var faults []*Error
-	for _, v := range violations {
-		faults = append(faults, f.fault(v.Path, "%s", v.String()))
-	}
-	return join(faults)
-}
-
-func join(faults []*Error) error {
-	slices.SortStableFunc(faults, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	errs := make([]error, len(faults))
-	for i, e := range faults {
-		errs[i] = e
-	}
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
+	return &f, nil
 }
 
 // Schema returns the JSON Schema of the file, for editors and for people.

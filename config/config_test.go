@@ -144,7 +144,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.Validate(f.doc.json); v != nil || err != nil {
+	if v, err := s.Validate(f.doc.JSON); v != nil || err != nil {
 		t.Errorf("%v, %v", v, err)
 	}
 	if !strings.Contains(string(Schema()), "As JSON") && !strings.Contains(string(Schema()), "standard input") {

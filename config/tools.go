@@ -44,7 +44,7 @@ func (f *File) Tools(programs *builtin.Programs, ws *workspace.Workspace) ([]cal
 		at := fmt.Sprintf("/commands/%d", i)
 		timeout, err := c.timeout()
 		if err != nil {
-			return nil, f.fault(at+"/timeout", "%v", err)
+			return nil, f.doc.Fault(at+"/timeout", "%v", err)
 		}
 		t, err := programs.Command(builtin.Command{
 			Spec: callgate.Spec{
@@ -56,7 +56,7 @@ func (f *File) Tools(programs *builtin.Programs, ws *workspace.Workspace) ([]cal
 			Access: c.access(ws.LexicalKey),
 		})
 		if err != nil {
-			return nil, f.fault(at, "%v", err)
+			return nil, f.doc.Fault(at, "%v", err)
 		}
 		tools = append(tools, t)
 	}

@@ -64,6 +64,9 @@ func TestExitCodes(t *testing.T) {
 		{2, "", "tools show"},
 		{2, "", "tools call nope {} --workspace DIR"},
 		{2, "", "completion"},
+		{2, "", "eval"},
+		{2, "", "eval DIR"},
+		{2, "", "eval DIR/missing"},
 		{3, "", `tools call write_file {"path":"b","content":""} --workspace DIR`},
 	} {
 		args := strings.Fields(strings.ReplaceAll(test.args, "DIR", dir))
@@ -82,7 +85,7 @@ func TestExitCodes(t *testing.T) {
 
 // commands are all commands, each as the words that lead to it.
 var commands = []string{
-	"", "demo", "dispatch", "tools", "tools list", "tools show", "tools schema", "tools validate", "tools call", "completion", "help",
+	"", "demo", "dispatch", "eval", "tools", "tools list", "tools show", "tools schema", "tools validate", "tools call", "completion", "help",
 }
 
 func TestHelp(t *testing.T) {

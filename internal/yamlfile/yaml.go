@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"bytes"
@@ -15,24 +15,17 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A position is where something stands in a file, from 1.
+// position is where something stands in a file, from 1.
 type position struct{ line, column int }
 
-// A document is a YAML file as JSON, with the place where each value, or the key
-// before it, stands.
-type document struct {
-	json []byte
-	at   map[jsontext.Pointer]position
-}
-
-// maxBytes bounds a configuration file.
+// maxBytes bounds a file.
 const maxBytes = 1 << 20
 
 // maxOpen bounds how many brackets are open at once, those in texts included.
 const maxOpen = 1_000
 
 // read turns YAML into JSON. The error is an *Error with its position.
-func read(data []byte) (*document, error) {
+func read(data []byte) (*Document, error) {
 	if len(data) > maxBytes {
 		return nil, &Error{Message: fmt.Sprintf("the file has %d bytes; the limit is %d", len(data), maxBytes)}
 	}
@@ -53,19 +46,19 @@ func read(data []byte) (*document, error) {
 	if err != nil {
 		return nil, syntaxError(err)
 	}
-	d := &document{at: map[jsontext.Pointer]position{}}
+	d := &Document{at: map[jsontext.Pointer]position{}}
 	var body ast.Node
 	for _, doc := range file.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
 			continue
 		}
 		if body != nil {
-			return nil, wrong(doc.Body.GetToken(), "a second document begins here; a configuration is one document")
+			return nil, wrong(doc.Body.GetToken(), "a second document begins here; the file is one document")
 		}
 		body = doc.Body
 	}
 	if body == nil {
-		d.json = []byte("{}")
+		d.JSON = []byte("{}")
 		return d, nil
 	}
 	if err := d.value(body, "", 0); err != nil {
@@ -94,14 +87,14 @@ func wrong(t *token.Token, format string, args ...any) error {
 	return e
 }
 
-func (d *document) mark(at jsontext.Pointer, t *token.Token) {
+func (d *Document) mark(at jsontext.Pointer, t *token.Token) {
 	if _, ok := d.at[at]; !ok && t != nil && t.Position != nil {
 		d.at[at] = position{t.Position.Line, t.Position.Column}
 	}
 }
 
 // value appends the JSON of n, which stands at the given place.
-func (d *document) value(n ast.Node, at jsontext.Pointer, depth int) error {
+func (d *Document) value(n ast.Node, at jsontext.Pointer, depth int) error {
 	if depth > 64 {
 		return wrong(n.GetToken(), "it is nested more than 64 levels deep")
 	}
@@ -112,24 +105,24 @@ func (d *document) value(n ast.Node, at jsontext.Pointer, depth int) error {
 	case *ast.MappingValueNode:
 		return d.mapping([]*ast.MappingValueNode{n}, at, depth)
 	case *ast.SequenceNode:
-		d.json = append(d.json, '[')
+		d.JSON = append(d.JSON, '[')
 		for i, v := range n.Values {
 			if i > 0 {
-				d.json = append(d.json, ',')
+				d.JSON = append(d.JSON, ',')
 			}
 			if err := d.value(v, at.AppendToken(strconv.Itoa(i)), depth+1); err != nil {
 				return err
 			}
 		}
-		d.json = append(d.json, ']')
+		d.JSON = append(d.JSON, ']')
 	case *ast.NullNode:
-		d.json = append(d.json, "null"...)
+		d.JSON = append(d.JSON, "null"...)
 	case *ast.BoolNode:
-		d.json = strconv.AppendBool(d.json, n.Value)
+		d.JSON = strconv.AppendBool(d.JSON, n.Value)
 	case *ast.StringNode:
 		// The parser takes 1e3, and integers beyond 64 bits, for text.
 		if v := jsontext.Value(n.Value); n.Token.Type == token.StringType && v.IsValid() && v.Kind() == '0' {
-			d.json = append(d.json, n.Value...)
+			d.JSON = append(d.JSON, n.Value...)
 			return nil
 		}
 		return d.text(n.Value, n.Token)
@@ -139,11 +132,11 @@ func (d *document) value(n ast.Node, at jsontext.Pointer, depth int) error {
 		if octal.MatchString(n.Token.Value) {
 			return wrong(n.GetToken(), "%s is octal to some and decimal to others: write 0o%s, or leave the zero out", n.Token.Value, strings.TrimLeft(n.Token.Value, "-+0"))
 		}
-		d.json = append(d.json, number(n.Token.Value, fmt.Sprint(n.Value))...)
+		d.JSON = append(d.JSON, number(n.Token.Value, fmt.Sprint(n.Value))...)
 	case *ast.InfinityNode, *ast.NanNode:
 		return wrong(n.GetToken(), "%s is not a number of JSON", n.GetToken().Value)
 	case *ast.FloatNode:
-		d.json = append(d.json, number(n.Token.Value, strconv.FormatFloat(n.Value, 'g', -1, 64))...)
+		d.JSON = append(d.JSON, number(n.Token.Value, strconv.FormatFloat(n.Value, 'g', -1, 64))...)
 	case *ast.AnchorNode, *ast.AliasNode:
 		return wrong(n.GetToken(), "anchors and aliases are not accepted: write the value out where it is meant")
 	case *ast.TagNode:
@@ -164,21 +157,21 @@ func number(written, value string) string {
 	return value
 }
 
-func (d *document) text(s string, t *token.Token) error {
-	b, err := jsontext.AppendQuote(d.json, s)
+func (d *Document) text(s string, t *token.Token) error {
+	b, err := jsontext.AppendQuote(d.JSON, s)
 	if err != nil {
 		return wrong(t, "the text is not valid UTF-8")
 	}
-	d.json = b
+	d.JSON = b
 	return nil
 }
 
-func (d *document) mapping(values []*ast.MappingValueNode, at jsontext.Pointer, depth int) error {
-	d.json = append(d.json, '{')
+func (d *Document) mapping(values []*ast.MappingValueNode, at jsontext.Pointer, depth int) error {
+	d.JSON = append(d.JSON, '{')
 	seen := make(map[string]bool, len(values))
 	for i, v := range values {
 		if i > 0 {
-			d.json = append(d.json, ',')
+			d.JSON = append(d.JSON, ',')
 		}
 		key, err := keyOf(v.Key)
 		if err != nil {
@@ -191,14 +184,14 @@ func (d *document) mapping(values []*ast.MappingValueNode, at jsontext.Pointer, 
 		if err := d.text(key, v.Key.GetToken()); err != nil {
 			return err
 		}
-		d.json = append(d.json, ':')
+		d.JSON = append(d.JSON, ':')
 		child := at.AppendToken(key)
 		d.mark(child, v.Key.GetToken())
 		if err := d.value(v.Value, child, depth+1); err != nil {
 			return err
 		}
 	}
-	d.json = append(d.json, '}')
+	d.JSON = append(d.JSON, '}')
 	return nil
 }
 
@@ -210,18 +203,4 @@ func keyOf(n ast.MapKeyNode) (string, error) {
 		return "", wrong(n.Token, "merge keys (<<) are not accepted: write the keys out where they are meant")
 	}
 	return "", wrong(n.GetToken(), "a key is text: put %q in quotes", n.GetToken().Value)
-}
-
-// where returns the position of the value at a JSON Pointer, or of the nearest
-// thing around it.
-func (d *document) where(at jsontext.Pointer) position {
-	for {
-		if p, ok := d.at[at]; ok {
-			return p
-		}
-		if at == "" {
-			return position{1, 1}
-		}
-		at = at.Parent()
-	}
 }
