@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 			{"t", `{"do":"allow"}`, callgate.Allow, "r1", ""},
 			{"t", `{"do":"ask"}`, callgate.Ask, "r2", ""},
 			{"t", `{"do":"ask","n":"3"}`, callgate.Ask, "r2", ""}, // repaired
-		{"t", `{}`, callgate.Deny, "r3", callgate.PermissionDenied},
+			{"t", `{}`, callgate.Deny, "r3", callgate.PermissionDenied},
 			{"t", `{"do":"err"}`, callgate.Deny, "policy.error", callgate.PermissionDenied},
 			{"t", `{"do":"panic"}`, callgate.Deny, "policy.error", callgate.PermissionDenied},
 			{"t", `{"do":"late"}`, callgate.Deny, "policy.timeout", callgate.PermissionDenied},
