@@ -18,7 +18,7 @@ import (
 // An error means that the record cannot be read, or was changed, or that ctx ended.
 func Check(ctx context.Context, records iter.Seq2[journal.Record, error], cat *callgate.Catalog, policy callgate.Policy) (Report, error) {
 	gate := &callgate.Dispatcher{Policy: policy}
-	c := checker{cat: cat, digests: map[string]string{}}
+	c := checker{cat: cat, digests: map[string]string{}, told: map[string]bool{}}
 	c.report.Differences = []Difference{}
 	for t, err := range turns(records) {
 		if err != nil {
@@ -39,6 +39,7 @@ func Check(ctx context.Context, records iter.Seq2[journal.Record, error], cat *c
 type checker struct {
 	cat     *callgate.Catalog
 	digests map[string]string // of today's definitions, by name
+	told    map[string]bool   // recorded definitions that are not today's, by digest
 	report  Report
 }
 
@@ -121,7 +122,8 @@ func (c *checker) definition(r journal.Record, j callgate.Judgement, add func(Di
 		}
 		c.digests[r.Tool] = digest
 	}
-	if digest != r.ToolDigest {
+	if digest != r.ToolDigest && !c.told[r.ToolDigest] { // once will do
+		c.told[r.ToolDigest] = true
 		add(Difference{What: Definition, Then: clip(r.ToolDigest, 12), Now: clip(digest, 12), Info: true})
 	}
 }

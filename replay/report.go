@@ -19,7 +19,7 @@ const (
 	Repaired    What = "repaired"            // the value at Pointer is repaired before the call runs
 	Verdict     What = "verdict"             // the rules say something else
 	Effect      What = "effect"              // it would be ordered and repeated otherwise
-	Definition  What = "definition"          // anything of the tool's definition; for information
+	Definition  What = "definition"          // anything of the tool's definition; for information, at the first call of it
 )
 
 // About what came of running it again. Pointer is a place in the structured
