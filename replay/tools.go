@@ -80,16 +80,16 @@ func (t *tape) find(x *callgate.Execution, call callgate.Call) (int, error) {
 	case named == 0:
 		return 0, fmt.Errorf("replay: no call of the tool %q was recorded", call.Name)
 	case same == 0:
-		return 0, fmt.Errorf("replay: %s of the tool %q recorded, none with the arguments %s", were(named), call.Name, clip(string(call.Arguments), 300))
+		return 0, fmt.Errorf("replay: %s recorded, none with the arguments %s", of(named, call.Name), clip(string(call.Arguments), 300))
 	}
-	return 0, fmt.Errorf("replay: %s of the tool %q recorded with the arguments %s, and the record has answered them", were(same), call.Name, clip(string(call.Arguments), 300))
+	return 0, fmt.Errorf("replay: %s recorded with the arguments %s, and all have been given", of(same, call.Name), clip(string(call.Arguments), 300))
 }
 
-func were(n int) string {
+func of(n int, tool string) string {
 	if n == 1 {
-		return "1 call was"
+		return fmt.Sprintf("1 call of the tool %q was", tool)
 	}
-	return fmt.Sprintf("%d calls were", n)
+	return fmt.Sprintf("%d calls of the tool %q were", n, tool)
 }
 
 // answer gives what was recorded to the gate, without what the gate adds itself.
