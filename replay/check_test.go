@@ -14,6 +14,7 @@ import (
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/replay"
+	"github.com/callgate/callgate/schema"
 )
 
 // A tool in short: name, schema of the arguments, words: read, idempotent,
@@ -329,5 +330,37 @@ func TestAReportIsPrintable(t *testing.T) {
 		if c != '\n' && (c < ' ' || c == '\u202e') {
 			t.Fatalf("%q", r.String())
 		}
+	}
+}
+
+// What strict JSON is may change, too; and a record may be open.
+func TestOtherRulesOfSyntax(t *testing.T) {
+	refused := func(index int, args string, code callgate.Code, violations ...string) journal.Record {
+		c := call("t", args)
+		r := journal.Record{Identity: callgate.Identity{Session: "s", Index: index}, Tool: "t", Arguments: c.Arguments, Digest: c.Digest(), Verdict: "deny",
+			Settled: true, State: callgate.NotStarted, Code: code, Result: callgate.Result{Message: "it was refused"}}
+		for _, path := range violations {
+			r.Result.Violations = append(r.Result.Violations, schema.Violation{Path: path, Keyword: "type", Message: "expected x"})
+		}
+		return r
+	}
+	open := refused(2, `{}`, "")
+	open.Settled, open.State, open.Verdict = false, "", "allow"
+	records := []journal.Record{refused(0, `{}`, callgate.MalformedArguments), refused(1, `{"a":1,"a":2}`, callgate.InvalidArguments, "/a"), open}
+	cat := catalog(t, spec("t", any1, "read"))
+	r, err := replay.Check(t.Context(), each(records), cat, verdict(callgate.Allow, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := lines(r)
+	if len(got) != 2 || got[0] != "0/0 t: accepted: it was refused, now allow (rule a)" || !strings.HasPrefix(got[1], "0/1 t: malformed_arguments: /a: duplicate") {
+		t.Errorf("%s", r)
+	}
+	out, err := replay.Rerun(t.Context(), each(records), cat, &callgate.Dispatcher{Policy: callgate.AllowAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := lines(replay.Report{Outputs: &out}); len(got) != 2 || out.Runs != 0 || got[1] != "0/2 t: not run again: what came of it was not recorded" {
+		t.Errorf("%q", got)
 	}
 }
