@@ -2,7 +2,6 @@ package replay_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/callgate/callgate/llm"
 	"github.com/callgate/callgate/provider/scripted"
 	"github.com/callgate/callgate/replay"
+	"github.com/callgate/callgate/session"
 )
 
 // A session that was recorded once is the model and the tools of a test.
@@ -46,24 +46,18 @@ func Example() {
 		  say It is cold in Oslo.
 	`))
 	question := llm.UserText("How is the weather in Oslo?")
-	session, err := j.Begin("oslo", journal.About{})
+	held, err := session.Begin(context.Background(), j, "oslo", journal.About{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	keep := func(_ context.Context, m llm.Message) error {
-		body, err := json.Marshal(m)
-		if err != nil {
-			return err
-		}
-		return session.Append(&journal.Turn{Number: m.Turn, Role: string(m.Role), Format: replay.MessageFormat, Body: body})
-	}
-	if err := keep(context.Background(), question); err != nil {
+	defer held.Close()
+	if err := held.Say(question); err != nil {
 		log.Fatal(err)
 	}
 	var tools callgate.Registry
 	tools.Register(lookup)
 	gate := &callgate.Dispatcher{Executor: j.Executor(nil), Observers: []callgate.Observer{j.Observer()}}
-	a := agent.Agent{Model: &scripted.Model{Steps: script}, Tools: tools.Catalog, Gate: gate, Session: session.ID(), OnMessage: keep}
+	a := agent.Agent{Model: &scripted.Model{Steps: script}, Tools: tools.Catalog, Gate: gate, Session: held.ID(), OnResponse: held.Keep}
 	out, err := a.Run(context.Background(), []llm.Message{question})
 	fmt.Println(out.Text, err)
 

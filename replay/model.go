@@ -24,7 +24,7 @@ type Model struct {
 }
 
 // Model returns the session's model. Turns that were recorded as messages
-// ([MessageFormat]) come back as they were. Of turns in a provider's format, and of
+// ([session.Format]) come back as they were. Of turns in a provider's format, and of
 // those that left only their calls, the model says the calls and no words, and what
 // it is sent is compared with the recorded results; their first message is not known
 // and not compared. An error means that a turn cannot be read.

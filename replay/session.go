@@ -8,10 +8,8 @@ import (
 
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/llm"
+	"github.com/callgate/callgate/session"
 )
-
-// MessageFormat is the format of a turn whose body is the JSON of an [llm.Message].
-const MessageFormat = "llm"
 
 // A Session is a recorded session, whole. It plays the model ([Session.Model]) and
 // the tools ([Session.Tools]) for the test of whatever stands between them, which
@@ -42,12 +40,12 @@ func Read(ctx context.Context, j *journal.Journal, id string) (Session, error) {
 		}
 		shared[t.Session][t.Number] = true
 	}
-	for _, session := range append(line, id) {
-		for t, err := range turns(j.Calls(ctx, session)) {
+	for _, part := range append(line, id) {
+		for t, err := range turns(j.Calls(ctx, part)) {
 			if err != nil {
 				return Session{}, fmt.Errorf("replay: %w", err)
 			}
-			if session == id || shared[session][t[0].Identity.Turn] {
+			if part == id || shared[part][t[0].Identity.Turn] {
 				s.Calls = append(s.Calls, t...)
 			}
 		}
@@ -58,7 +56,7 @@ func Read(ctx context.Context, j *journal.Journal, id string) (Session, error) {
 // A step is one turn of the model: what it was sent last, and what it answered.
 type step struct {
 	number   int
-	known    bool        // whether sent is what was recorded
+	known    bool        // whether sent is all that was sent
 	sent     []llm.Block // since its last word
 	redacted bool        // sent, before it was recorded
 	answer   llm.Response
@@ -79,19 +77,23 @@ func (s Session) steps() ([]step, error) {
 		steps = append(steps, next)
 		next = step{}
 	}
+	// answered gathers the results of a turn from its calls, which have n places.
+	answered := func(number, n int) {
+		next.known = n > 0 && len(calls[number]) == n
+		for _, rec := range calls[number] {
+			next.sent = append(next.sent, llm.Block{Type: llm.ResultBlock, Result: new(rec.Result)})
+			next.known = next.known && rec.Settled
+			next.redacted = next.redacted || rec.Redacted
+		}
+	}
 	sayCalls := func(number int) {
 		t := calls[number]
 		r := llm.Response{Message: llm.Message{Role: llm.Assistant, Turn: number}, Stop: llm.EndTurn, Cut: len(t) > 0 && t.cut()}
-		results := step{known: len(t) > 0}
 		for _, rec := range t {
-			c, res := callOf(rec), rec.Result
-			r.Message.Blocks, r.Stop = append(r.Message.Blocks, llm.Block{Type: llm.CallBlock, Call: &c}), llm.ToolUse
-			results.sent = append(results.sent, llm.Block{Type: llm.ResultBlock, Result: &res})
-			results.known = results.known && rec.Settled
-			results.redacted = results.redacted || rec.Redacted
+			r.Message.Blocks, r.Stop = append(r.Message.Blocks, llm.Block{Type: llm.CallBlock, Call: new(callOf(rec))}), llm.ToolUse
 		}
 		say(number, r)
-		next = results
+		answered(number, len(t))
 	}
 	recorded := map[int]bool{}
 	for _, t := range s.Turns {
@@ -108,7 +110,7 @@ func (s Session) steps() ([]step, error) {
 		for ; t.Role == journal.Assistant && len(missing) > 0 && missing[0] < t.Number; missing = missing[1:] {
 			sayCalls(missing[0])
 		}
-		if t.Format != MessageFormat {
+		if t.Format != session.Format {
 			if t.Role == journal.Assistant {
 				sayCalls(t.Number)
 			}
@@ -119,12 +121,18 @@ func (s Session) steps() ([]step, error) {
 			return nil, fmt.Errorf("replay: turn %d of session %s, place %d: %w", t.Number, t.Session, t.Pos, err)
 		}
 		if t.Role != journal.Assistant {
-			next.known, next.redacted = true, next.redacted || t.Redacted
-			next.sent = append(next.sent, m.Blocks...)
+			if len(m.Results()) > 0 { // they are a message of their own
+				next = step{known: true}
+			}
+			next.known = next.known || len(steps) == 0 || len(steps[len(steps)-1].answer.Message.Calls()) == 0
+			next.sent, next.redacted = append(next.sent, m.Blocks...), next.redacted || t.Redacted
 			continue
 		}
 		say(t.Number, llm.Response{Message: m, Stop: llm.StopReason(t.Stop), Cut: llm.StopReason(t.Stop) == llm.MaxTokens,
 			Usage: llm.Usage{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite}})
+		if n := len(m.Calls()); n > 0 {
+			answered(t.Number, n)
+		}
 	}
 	for _, number := range missing {
 		sayCalls(number)

@@ -11,6 +11,7 @@ import (
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/llm"
 	"github.com/callgate/callgate/replay"
+	"github.com/callgate/callgate/session"
 )
 
 // write appends a message to a session as an agent does.
@@ -20,7 +21,7 @@ func write(t *testing.T, s *journal.Session, number int, m llm.Message, stop llm
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(&journal.Turn{Number: number, Role: string(m.Role), Format: replay.MessageFormat, Body: body, Stop: string(stop), Input: 3, Output: 5}); err != nil {
+	if err := s.Append(&journal.Turn{Number: number, Role: string(m.Role), Format: session.Format, Body: body, Stop: string(stop), Input: 3, Output: 5}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -42,9 +43,9 @@ func refuses(t *testing.T, m *replay.Model, want string, messages ...llm.Message
 	}
 }
 
-func modelOf(t *testing.T, j *journal.Journal, session string) *replay.Model {
+func modelOf(t *testing.T, j *journal.Journal, id string) *replay.Model {
 	t.Helper()
-	s, err := replay.Read(t.Context(), j, session)
+	s, err := replay.Read(t.Context(), j, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,5 +268,45 @@ func TestAnAgentThatLeavesTheRecord(t *testing.T) {
 	_, err := a.Run(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "before turn 2") || !strings.Contains(err.Error(), "unknown_tool") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A conversation keeps no results: they are taken from the calls.
+func TestModelOfAConversation(t *testing.T) {
+	cat := catalog(t, spec("t", any1))
+	gate := &callgate.Dispatcher{Policy: callgate.AllowAll}
+	j := recorded(t, journal.Options{}, cat, gate)
+	c, err := session.Begin(t.Context(), j, "s", journal.About{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := func(number int, m llm.Message) {
+		if err := c.Keep(t.Context(), number, llm.Response{Message: m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say := func(text string) {
+		if err := c.Say(llm.UserText(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("go")
+	keep(1, llm.AssistantText("", call("t", `{"n":1}`)))
+	results := llm.Results(gate.Dispatch(t.Context(), cat, turnOf(1, call("t", `{"n":1}`))))
+	say("faster")
+	keep(2, llm.AssistantText("", call("t", `{"lost":1}`)))
+	say("well?")
+	keep(3, llm.AssistantText("done"))
+
+	m := modelOf(t, j, "s")
+	refuses(t, m, `before turn 1`, llm.UserText("stop"))
+	ask(t, m, llm.UserText("go"))
+	other := llm.Results([]callgate.Result{callgate.Text("other")})
+	refuses(t, m, `before turn 2 the model was sent something else: block 0 was the result of c`, other, llm.UserText("faster"))
+	refuses(t, m, `block 1 was the text "faster", and is the text "slower"`, results, llm.UserText("slower"))
+	ask(t, m, results, llm.UserText("faster"))
+	ask(t, m, other, llm.UserText("well?")) // nobody knows what its call was answered
+	if err := m.Done(); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,9 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +13,7 @@ import (
 
 func replayCommand() *cobra.Command {
 	var flags gateFlags
+	var kept journalFlags
 	var rerun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "replay SESSION",
@@ -36,7 +34,7 @@ code is 0 if nothing is different, 1 if something is.`,
   callgate replay build-7 --run-readonly --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
-			j, err := journalForReading(cmd)
+			j, err := kept.keptOpen(journal.Options{})
 			if err != nil {
 				return err
 			}
@@ -82,6 +80,7 @@ code is 0 if nothing is different, 1 if something is.`,
 	f.StringVar(&flags.workspace, "workspace", ".", "directory whose configuration counts, and that calls run in again (default that of the session)")
 	f.StringVar(&flags.file, "against", "", "configuration `FILE` to judge by instead of the workspace's callgate.yaml")
 	f.StringArrayVar(&flags.allow, "allow", nil, "allow the tools that `PATTERN` matches; repeatable")
+	kept.add(cmd, "")
 	f.BoolVar(&rerun, "run-readonly", false, "run the read-only calls again and compare their outputs")
 	jsonFlag(cmd, &asJSON, "print the report as JSON")
 	cmd.MarkFlagDirname("workspace")
@@ -116,17 +115,4 @@ func (f *gateFlags) openUnrecorded(cmd *cobra.Command) (*gate, error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
 	}
 	return g, nil
-}
-
-// journalForReading opens the journal that is there.
-func journalForReading(*cobra.Command) (*journal.Journal, error) {
-	dir, err := stateDir()
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, "journal.db")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no journal %s: nothing has been recorded yet", path)
-	}
-	return journal.Open(path, journal.Options{})
 }
