@@ -206,10 +206,7 @@ func (t *run) call(ctx context.Context, i int) {
 	if step.Refusal != nil {
 		out = Outcome{Err: step.Refusal, Result: failure(step.Call, step.Refusal)}
 	} else {
-		x := &st.exec
-		x.Call, x.Spec, x.Source = step.Call, &step.entry.Spec, step.Tool.Source
-		x.Effect, x.Timeout = step.Tool.Annotations.Effect(), t.gate.timeout(&step.Tool.Spec)
-		x.anonymous, x.entry, x.gate, x.notes = t.anonymous, step.entry, d, step.Repaired
+		st.exec.carries(d, step, t.anonymous)
 		out = t.proceed(ctx, i)
 	}
 	st.judged.fire()
@@ -220,6 +217,13 @@ func (t *run) call(ctx context.Context, i int) {
 	d.observe(ctx, Event{Kind: Settled, Call: step.Call, Tool: step.Tool, Decision: &st.exec.Decision, Result: &t.results[i], Err: out.Err})
 	answered = true
 	t.tell(i)
+}
+
+// carries makes x the execution of a step that was not refused.
+func (x *Execution) carries(d *Dispatcher, step *Step, anonymous bool) {
+	x.Call, x.Spec, x.Source = step.Call, &step.entry.Spec, step.Tool.Source
+	x.Effect, x.Timeout = step.Tool.Annotations.Effect(), d.timeout(&step.Tool.Spec)
+	x.anonymous, x.entry, x.gate, x.notes = anonymous, step.entry, d, step.Repaired
 }
 
 // tell says that results[i] is there.

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"builtin", "journal", "llm"},
 	{"provider/internal/wire"}, // what the codecs share: envelopes, names, schemas as a provider takes them
 	{"agent", "provider/anthropic", "provider/openai", "provider/scripted", "session"},
-	{"callgatetest", "config", "eval", "internal/turn"},
+	{"callgatetest", "config", "eval", "internal/turn", "replay"},
 	{"internal/cli"},
 	{"cmd/callgate"},
 }

@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"empty":   emptyCommand,
 			"replace": replaceCommand,
+			"record":  recordCommand,
 		},
 	})
 }
