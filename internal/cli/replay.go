@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,8 @@ code is 0 if nothing is different, 1 if something is.`,
 		Example: `  callgate replay build-7
   callgate replay build-7 --against next.yaml --allow bash
   callgate replay build-7 --run-readonly --json`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSessions(&kept),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
 			j, err := kept.keptOpen(journal.Options{})
 			if err != nil {
@@ -40,10 +40,8 @@ code is 0 if nothing is different, 1 if something is.`,
 			}
 			defer j.Close()
 			info, err := j.SessionInfo(cmd.Context(), args[0])
-			if errors.Is(err, journal.ErrNoSession) {
-				return usagef("there is no session %q in the journal", args[0])
-			} else if err != nil {
-				return err
+			if err != nil {
+				return missing(cmd.Context(), j, args[0], err)
 			}
 			if !cmd.Flags().Changed("workspace") && info.Workspace != "" {
 				flags.workspace = info.Workspace
