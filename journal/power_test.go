@@ -28,7 +28,6 @@ type history struct {
 	Base   []named // the files at the start, all of them synced
 	Events []event
 	Notes  int // events at the start that are notes of an earlier life
-	Heads  map[callgate.Identity]journal.Head
 	Owners []string // files of processes that had the journal open
 	Turns  int      // that were submitted
 	Synced bool     // without reads: every call is synced
@@ -205,7 +204,9 @@ type life struct {
 }
 
 func (d *disk) open(t testing.TB) (*life, error) {
-	j, err := journal.Open(filepath.Join(d.dir, "journal.db"), journal.Options{})
+	j, err := journal.Open(filepath.Join(d.dir, "journal.db"), journal.Options{
+		OnHead: func(h journal.Head) { d.note(event{Op: "head", Head: h}) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -260,11 +261,6 @@ func record(t testing.TB, d *disk) *history {
 			wg.Wait()
 		}
 		h.owners(t, d)
-		if half[1] == turns {
-			if err := h.heads(l); err != nil {
-				t.Fatal(err)
-			}
-		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -281,20 +277,6 @@ func (h *history) owners(t testing.TB, d *disk) {
 	for _, f := range files {
 		h.Owners = append(h.Owners, filepath.Base(f))
 	}
-}
-
-// heads notes where in the chain the calls are that have an end.
-func (h *history) heads(l *life) error {
-	h.Heads = map[callgate.Identity]journal.Head{}
-	for rec, err := range l.Session(context.Background(), "s") {
-		if err != nil {
-			return err
-		}
-		if rec.Settled && final(rec.Tool, answerOf(rec.Result)) {
-			h.Heads[rec.Identity] = rec.Head
-		}
-	}
-	return nil
 }
 
 // final reports whether an answer stands for good, whatever happens to the power.
@@ -340,7 +322,7 @@ func (h *history) after(t testing.TB, cut int, rng *rand.Rand) (faults []string,
 	start(t, files, d)
 	defer os.RemoveAll(d.dir)
 	defer d.unplug()
-	next = &history{Base: files, Notes: len(d.events), Heads: h.Heads, Turns: h.Turns, Synced: h.Synced}
+	next = &history{Base: files, Notes: len(d.events), Turns: h.Turns, Synced: h.Synced}
 	faults = next.check(t, d)
 	for i := range faults {
 		faults[i] = fmt.Sprintf("%s (power cut before event %d of %d)", faults[i], cut, len(h.Events))
@@ -364,21 +346,21 @@ func (h *history) check(t testing.TB, d *disk) (faults []string) {
 	}
 	defer l.Close()
 
-	var kept journal.Head // of the last answer that is on the disk, and so of all before it
+	var kept journal.Head // the last one that was told: it covers reads too
 	answers := map[callgate.Identity]answer{}
 	for _, e := range notes {
 		if e.Op == "answer" && final(e.Tool, e.Answer) {
 			answers[e.ID] = e.Answer
-			if head := h.Heads[e.ID]; e.Answer.State == callgate.Done && head.Rows > kept.Rows {
-				kept = head
-			}
+		}
+		if e.Op == "head" {
+			kept = e.Head
 		}
 	}
 	if _, err := l.Verify(ctx, kept); err != nil {
 		fault(broken, "%v", err)
 	}
 	claimed := map[callgate.Identity]bool{}
-	for rec, err := range l.Session(ctx, "s") {
+	for rec, err := range l.Calls(ctx, "s") {
 		if err != nil || !rec.Settled {
 			fault(broken, "call %s: settled %t, %v", rec.Identity, rec.Settled, err)
 			break
@@ -420,12 +402,6 @@ func (h *history) check(t testing.TB, d *disk) (faults []string) {
 		fault(broken, "at the end: %v", err)
 	}
 	h.owners(t, d)
-	if d.forget {
-		return faults
-	}
-	if err := h.heads(l); err != nil {
-		fault(broken, "at the end: %v", err)
-	}
 	return faults
 }
 

@@ -48,9 +48,6 @@ func killed(t *testing.T) (h *history, db, log []byte, head journal.Head) {
 	for n := range h.Turns {
 		l.submit(n, h.turn(n)...)
 	}
-	if err := h.heads(l); err != nil {
-		t.Fatal(err)
-	}
 	if head, err = l.Head(context.Background()); err != nil {
 		t.Fatal(err)
 	}

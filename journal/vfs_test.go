@@ -16,6 +16,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/journal"
 )
 
 // A disk stands between SQLite and the files of one directory. It writes down what
@@ -38,7 +39,7 @@ type disk struct {
 
 // An event is an operation on a file, or a note of what happened outside.
 type event struct {
-	Op   string // create, delete, write, truncate, sync, dropped, syncdir; effect, answer
+	Op   string // create, delete, write, truncate, sync, dropped, syncdir; effect, answer, head
 	File int    // a file keeps its number when its name goes to another
 	Name string
 	At   int64 // offset or size
@@ -47,6 +48,7 @@ type event struct {
 	ID     callgate.Identity
 	Tool   string
 	Answer answer
+	Head   journal.Head
 }
 
 // An answer is what is compared of a result.
@@ -67,7 +69,7 @@ func (a answer) repeats(before answer) bool {
 	return a == before
 }
 
-func (e *event) note() bool { return e.Op == "effect" || e.Op == "answer" }
+func (e *event) note() bool { return e.Op == "effect" || e.Op == "answer" || e.Op == "head" }
 
 // newDisk watches a directory that has no files yet, or the files that the disk
 // already knows.
