@@ -164,8 +164,10 @@ func (w *writer) transact(batch []*change) (err error) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
+	head := w.head
 	defer func() {
 		if err != nil {
+			w.head = head
 			w.exec(`ROLLBACK`) // fails if SQLite has rolled back itself
 		}
 	}()
