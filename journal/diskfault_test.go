@@ -34,9 +34,9 @@ func TestDiskFails(t *testing.T) {
 	step := 23
 	switch {
 	case raced || testing.Short():
-		step = 40
+		step = 97
 	case os.Getenv("CI") != "":
-		step = 1
+		step = 3
 	}
 	for _, f := range failures {
 		for _, lasts := range []bool{false, true} {
@@ -57,14 +57,14 @@ func TestDiskFails(t *testing.T) {
 // sync failed, and says nothing of it at the next one, costs nothing but the call
 // whose sync failed.
 func TestDroppedByASync(t *testing.T) {
-	cuts := uint64(2)
+	step, cuts := 2, uint64(2)
 	switch {
 	case raced || testing.Short():
-		cuts = 1
+		step, cuts = 5, 1
 	case os.Getenv("CI") != "":
-		cuts = 8
+		step, cuts = 1, 4
 	}
-	failEach(t, 1, cuts, "sync", func() (*history, *disk) { return &history{Synced: true}, &disk{checkpoints: 40, drops: true} }, func(n, nth int) int32 {
+	failEach(t, step, cuts, "sync", func() (*history, *disk) { return &history{Synced: true}, &disk{checkpoints: 40, drops: true} }, func(n, nth int) int32 {
 		if n == nth {
 			return sqlite3.SQLITE_IOERR_FSYNC
 		}

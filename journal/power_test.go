@@ -27,7 +27,7 @@ import (
 type history struct {
 	Base   []named // the files at the start, all of them synced
 	Events []event
-	Notes  int // events at the start that are notes of an earlier life
+	Notes  int      // events at the start that are notes of an earlier life
 	Owners []string // files of processes that had the journal open
 	Turns  int      // that were submitted
 	Synced bool     // without reads: every call is synced
@@ -483,9 +483,9 @@ func TestPowerCut(t *testing.T) {
 	seeds, each := 160, 40
 	switch {
 	case raced || testing.Short():
-		seeds, each = 40, 20
+		seeds, each = 16, 8
 	case os.Getenv("CI") != "":
-		seeds, each = 2400, 300
+		seeds, each = 2000, 250
 	}
 	for first := 0; first < seeds && !t.Failed(); first += each {
 		h := record(t, &disk{checkpoints: 20})
@@ -499,7 +499,7 @@ func TestPowerCut(t *testing.T) {
 // A disk that does not do what it says is found out: without syncs there are calls
 // that run twice, answers that are forgotten and effects without a claim.
 func TestPowerCutIsNoticed(t *testing.T) {
-	seeds := uint64(60)
+	seeds := uint64(40)
 	if raced || testing.Short() {
 		seeds = 20
 	}

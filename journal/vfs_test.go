@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"modernc.org/libc"
+	"modernc.org/libc/sys/types"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -141,7 +142,7 @@ type handle struct {
 // default one of the test binary, and leaves alone what is on no disk.
 var (
 	realVFS *sqlite3.Tsqlite3_vfs
-	testVFS sqlite3.Tsqlite3_vfs
+	testVFS *sqlite3.Tsqlite3_vfs
 
 	watched = struct {
 		sync.RWMutex
@@ -157,14 +158,14 @@ func register() (ok bool) {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	realVFS = at[sqlite3.Tsqlite3_vfs](sqlite3.Xsqlite3_vfs_find(tls, 0))
-	testVFS = *realVFS
+	testVFS = foreign(tls, *realVFS)
 	name, err := libc.CString("callgate-test")
 	if err != nil {
 		panic(err)
 	}
 	testVFS.FzName, testVFS.FpNext = name, 0
 	testVFS.FxOpen, testVFS.FxDelete = pointer(vfsOpen), pointer(vfsDelete)
-	if rc := sqlite3.Xsqlite3_vfs_register(tls, uintptr(unsafe.Pointer(&testVFS)), 1); rc != sqlite3.SQLITE_OK {
+	if rc := sqlite3.Xsqlite3_vfs_register(tls, uintptr(unsafe.Pointer(testVFS)), 1); rc != sqlite3.SQLITE_OK {
 		panic(fmt.Sprint("sqlite3_vfs_register: ", rc))
 	}
 	sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, dsn string) error {
@@ -187,6 +188,13 @@ func pointer[F any](f F) uintptr        { return *(*uintptr)(unsafe.Pointer(&f))
 func function[F any](p uintptr) F       { return *(*F)(unsafe.Pointer(&p)) }
 func at[T any](p uintptr) *T            { return *(**T)(unsafe.Pointer(&p)) }
 func bytesAt(p uintptr, n int32) []byte { return unsafe.Slice(at[byte](p), n) }
+
+// foreign returns a copy of v outside of Go's memory, for good.
+func foreign[T any](tls *libc.TLS, v T) *T {
+	p := at[T](libc.Xcalloc(tls, 1, types.Size_t(unsafe.Sizeof(v))))
+	*p = v
+	return p
+}
 
 type (
 	openFunc     = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
@@ -226,7 +234,7 @@ func vfsOpen(tls *libc.TLS, _, name, file uintptr, flags int32, outFlags uintptr
 	f := at[sqlite3.Tsqlite3_file](file)
 	ours := watched.methods[f.FpMethods]
 	if ours == nil {
-		ours = new(*at[sqlite3.Tsqlite3_io_methods](f.FpMethods))
+		ours = foreign(tls, *at[sqlite3.Tsqlite3_io_methods](f.FpMethods))
 		ours.FxClose, ours.FxWrite, ours.FxTruncate, ours.FxSync = pointer(fileClose), pointer(fileWrite), pointer(fileTruncate), pointer(fileSync)
 		watched.methods[f.FpMethods] = ours
 	}
