@@ -188,8 +188,11 @@ func (j *Journal) known(ctx context.Context, x *callgate.Execution) (callgate.Ou
 		}
 		if _, dead, err := j.recoverFrom(r.owner); err != nil {
 			return failed(&callgate.Error{Code: callgate.Internal, NotStarted: true, Cause: err, Message: "the call was not run, because the journal cannot be written: " + err.Error()}), true
-		} else if dead {
+		} else if dead && orphan != r.id {
+			orphan = r.id
 			continue
+		} else if dead {
+			return unknown("the process that ran this call is dead, and its claim cannot be settled: the journal is damaged; verify the call's effect before you repeat it"), true
 		}
 		if end.IsZero() {
 			end = time.Now().Add(wait)
