@@ -51,6 +51,9 @@ const headRow = `SELECT seq, kind, ref, digest, hash FROM chain ORDER BY seq DES
 
 // Head returns the present end of the chain.
 func (j *Journal) Head(ctx context.Context) (Head, error) {
+	if err := j.flush(); err != nil {
+		return Head{}, fmt.Errorf("journal: %w", err)
+	}
 	l, err := scanLink(j.read.QueryRowContext(ctx, headRow))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Head{}, nil
@@ -117,6 +120,11 @@ func (w *writer) append(kind string, write func(seq int64) (id int64, sum []byte
 	if l.ref, l.digest, err = write(seq); err != nil {
 		return err
 	}
+	return w.link(&l, before)
+}
+
+// link writes a link, which comes after the one with the hash before.
+func (w *writer) link(l *link, before []byte) (err error) {
 	l.hash = l.after(before)
 	if err := w.exec(`INSERT INTO chain (seq, kind, ref, digest, hash) VALUES (?, ?, ?, ?, ?)`, l.seq, l.kind, l.ref, l.digest, l.hash); err != nil {
 		return err
@@ -151,6 +159,9 @@ type Verification struct {
 // chain at their places; without one (the zero Head is none), a chain that was made
 // anew from some row on, or lost its newest rows, is not noticed.
 func (j *Journal) Verify(ctx context.Context, kept ...Head) (v Verification, err error) {
+	if err := j.flush(); err != nil {
+		return v, fmt.Errorf("journal: %w", err)
+	}
 	heads, newest := map[int64]Head{}, int64(0)
 	for _, h := range kept {
 		if first, ok := heads[h.Rows]; ok && first != h {

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 	switch dir := os.Getenv("JOURNAL_TEST_DIR"); os.Getenv("JOURNAL_TEST_ROLE") {
 	case "worker":
 		os.Exit(worker(dir))
+	case "reader":
+		os.Exit(reader(dir))
 	case "holder":
 		os.Exit(holder(dir))
 	case "keeper":

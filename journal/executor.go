@@ -43,7 +43,7 @@ func (e *executor) Execute(ctx context.Context, x *callgate.Execution) callgate.
 			return failed(&callgate.Error{Code: callgate.Canceled, NotStarted: true, Cause: context.Cause(ctx), Message: "the turn was stopped before this call started; nothing was done"})
 		}
 		if fl := e.board(x); fl != nil {
-			r, err := e.claim(x)
+			r, err := e.claim(x, fl.digest)
 			if err != nil {
 				e.leave(x, fl)
 				if errors.Is(err, ErrInUse) {
@@ -143,18 +143,18 @@ func (j *Journal) state(id callgate.Identity) (fl *flight, overstays bool) {
 // known returns the answer to x, if it has been submitted before: it waits for a
 // call that runs, and is false if x may run.
 func (j *Journal) known(ctx context.Context, x *callgate.Execution) (callgate.Outcome, bool) {
-	id, digest := x.Call.Identity, x.Digest()
+	id := x.Call.Identity
 	wait := j.opts.Wait
 	if wait <= 0 {
 		wait = x.Timeout
 	}
 	var end time.Time // of the wait for another process
 	pause := time.Millisecond
-	var orphan int64 // a row of ours that nobody runs
+	orphan := int64(-1) // run of ours that is open and that nobody runs
 	for {
 		fl, overstays := j.state(id)
 		if fl != nil {
-			if fl.digest != digest {
+			if fl.digest != x.Digest() {
 				return conflict(id), true
 			}
 			select {
@@ -165,11 +165,13 @@ func (j *Journal) known(ctx context.Context, x *callgate.Execution) (callgate.Ou
 			}
 		}
 		r, err := j.latest(id)
+		if err == nil && r == nil {
+			return callgate.Outcome{}, false
+		}
+		digest := x.Digest()
 		switch {
 		case err != nil:
 			return failed(&callgate.Error{Code: callgate.Internal, NotStarted: true, Cause: err, Message: "the call was not run, because the journal cannot be read: " + err.Error()}), true
-		case r == nil:
-			return callgate.Outcome{}, false
 		case string(r.digest) != string(digest[:]) && !r.refused():
 			return conflict(id), true
 		case !r.open() && r.mayRun(x.Effect) && !overstays:
@@ -180,8 +182,8 @@ func (j *Journal) known(ctx context.Context, x *callgate.Execution) (callgate.Ou
 				return failed(&callgate.Error{Code: callgate.Internal, NotStarted: true, Cause: err, Message: "the call was not run, because its record cannot be read: " + err.Error()}), true
 			}
 			return out, true
-		case r.owner == j.owner.id && orphan != r.id:
-			orphan = r.id // or it has started or ended between the two looks
+		case r.owner == j.owner.id && orphan != r.run:
+			orphan = r.run // or it has started or ended between the two looks
 			continue
 		case r.owner == j.owner.id:
 			return unknown("the call was run, but the journal could not record what came of it; verify its effect before you repeat it"), true
@@ -212,6 +214,9 @@ const latest = `SELECT ` + columns + ` FROM calls WHERE session = ? AND turn = ?
 
 // latest returns the newest row of the call id, nil if there is none.
 func (j *Journal) latest(id callgate.Identity) (*row, error) {
+	if r, known := j.spool.latest(id); known {
+		return r, nil
+	}
 	r, err := scan(j.latestStmt.QueryRow(id.Session, id.Turn, id.Index))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -219,19 +224,36 @@ func (j *Journal) latest(id callgate.Identity) (*row, error) {
 	return r, err
 }
 
-// claim writes the row of x if x may run; it is nil if somebody else has the call.
-func (j *Journal) claim(x *callgate.Execution) (*row, error) {
-	r, err := j.newRow(x)
+// claim writes the row of x, which has the digest, if x may run; it is nil if somebody
+// else has the call.
+func (j *Journal) claim(x *callgate.Execution, digest [32]byte) (*row, error) {
+	r, err := j.newRow(x, digest)
 	if err != nil {
 		return nil, err
 	}
 	_, overstays := j.state(x.Call.Identity)
+	for x.Effect == callgate.ReadOnly {
+		to, err := j.spool.claim(r, overstays)
+		if err == errFull {
+			if err = j.flush(); err == nil {
+				continue
+			}
+		}
+		switch {
+		case err != nil || to == refused:
+			return nil, err
+		case to == spooled:
+			return r, nil
+		}
+		break
+	}
 	var mine bool
 	err = j.enter(x.Effect != callgate.ReadOnly, func(w *writer) (err error) {
 		r.run = 0
 		if err := w.enter(r.session, r.claimed, j.owner.id); err != nil {
 			return err
 		}
+		j.spool.note(r.identity())
 		if mine, err = w.insert(r); err != nil || mine {
 			return err
 		}
@@ -273,6 +295,21 @@ func (j *Journal) settle(r *row, out callgate.Outcome) error {
 	if err := j.settleRow(r, out.Result); err != nil {
 		return err
 	}
+	if r.entry != nil {
+		if err := j.spool.settle(r); err == nil {
+			return nil
+		}
+		// The file cannot be written; perhaps the database can.
+		c := *r
+		err := j.write.do(false, func(w *writer) error {
+			a := adder{w: w}
+			return a.add(&c, true)
+		})
+		if err == nil {
+			j.spool.forget(&c)
+		}
+		return err
+	}
 	return j.write.do(r.effect != callgate.ReadOnly.String(), func(w *writer) error { return w.settle(r) })
 }
 
@@ -280,16 +317,22 @@ func (j *Journal) settle(r *row, out callgate.Outcome) error {
 func (w *writer) settle(r *row) error {
 	return w.append(kindCall, func(seq int64) (int64, []byte, error) {
 		r.seq = seq
-		res, err := w.run(`UPDATE calls SET started = ?, ended = ?, attempts = ?, state = ?, code = ?, truncated = ?, result = ?, redacted = ?, artifact = ?, artifact_sum = ?, seq = ? WHERE id = ? AND seq IS NULL`,
-			r.started, r.ended, r.attempts, r.state, r.code, r.truncated, r.result, r.redacted, r.artifact, r.artifactSum, seq, r.id)
-		if err != nil {
-			return 0, nil, err
-		}
-		if n, err := res.RowsAffected(); err != nil || n != 1 {
+		if done, err := w.update(r, seq); err != nil || !done {
 			return 0, nil, errors.Join(errors.New("the claim is gone or was settled by another"), err)
 		}
 		return r.id, r.sum(), nil
 	})
+}
+
+// update writes what became of the claim r, unless it is gone or somebody has.
+func (w *writer) update(r *row, seq int64) (bool, error) {
+	res, err := w.run(`UPDATE calls SET started = ?, ended = ?, attempts = ?, state = ?, code = ?, truncated = ?, result = ?, redacted = ?, artifact = ?, artifact_sum = ?, seq = ? WHERE id = ? AND owner = ? AND claimed = ? AND seq IS NULL`,
+		r.started, r.ended, r.attempts, r.state, r.code, r.truncated, r.result, r.redacted, r.artifact, r.artifactSum, seq, r.id, r.owner, r.claimed)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
 }
 
 func failed(e *callgate.Error) callgate.Outcome {

@@ -304,38 +304,3 @@ func TestOpenedAtOnce(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
-
-// What a journal adds to a call, without the disk's part in it: claim and settle in
-// one transaction each, not synced.
-func BenchmarkRead(b *testing.B) {
-	g := newRig(b, Options{}, nil)
-	turn := 0
-	for b.Loop() {
-		turn++
-		if r := g.submit(turn, 1, "read")[0]; r.Code != "" {
-			b.Fatal(r)
-		}
-	}
-}
-
-// The same for a turn of eight calls, which share transactions.
-func BenchmarkReadsOfATurn(b *testing.B) {
-	g := newRig(b, Options{}, nil)
-	turn := 0
-	for b.Loop() {
-		turn++
-		g.submit(turn, 8, "read")
-	}
-}
-
-// With the disk's part.
-func BenchmarkOnce(b *testing.B) {
-	g := newRig(b, Options{}, nil)
-	turn := 0
-	for b.Loop() {
-		turn++
-		if r := g.submit(turn, 1, "once")[0]; r.Code != "" {
-			b.Fatal(r)
-		}
-	}
-}

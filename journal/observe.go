@@ -24,10 +24,14 @@ func (j *Journal) Observer() callgate.Observer {
 		if err != nil {
 			return
 		}
+		if to, _ := j.spool.add(r); to != elsewhere {
+			return
+		}
 		_ = j.enter(false, func(w *writer) error { // what cannot be written is lost, as promised
 			if err := w.enter(r.session, r.claimed, j.owner.id); err != nil {
 				return err
 			}
+			j.spool.note(r.identity())
 			before, err := w.rows(latest, r.session, r.turn, r.index)
 			if err != nil {
 				return err
@@ -63,7 +67,7 @@ func (j *Journal) refusedRow(e callgate.Event) (*row, error) {
 	if e.Decision != nil {
 		d = *e.Decision
 	}
-	r := j.rowOf(e.Call, f, d)
+	r := j.rowOf(e.Call, e.Call.Digest(), f, d)
 	r.source, r.effect = source, effect.String()
 	return r, j.settleRow(r, *e.Result)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,9 +18,11 @@ import (
 // that is locked for as long as the process has it open. The kernel drops the
 // lock when the process dies. The file is there and locked before the first
 // claim, so a claim whose owner has no file, or an unlocked one, is a dead one's.
+// It is the spool too: what is in it is moved into the database before it is removed.
 type owner struct {
-	id   string
-	file *os.File
+	id     string
+	file   *os.File
+	locked bool // as far as the system says
 }
 
 func ownerPath(db, id string) string { return db + "-owner-" + id }
@@ -27,13 +30,13 @@ func ownerPath(db, id string) string { return db + "-owner-" + id }
 func newOwner(db string) (*owner, error) {
 	for range 10 {
 		id := randomID()
-		f, err := os.OpenFile(ownerPath(db, id), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := os.OpenFile(ownerPath(db, id), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("the file that says who has it open cannot be made: %w", err)
 		}
 		// Somebody who cleans up may have been faster than the lock.
-		if filelock.Try(f) != filelock.Busy && filelock.Linked(f) {
-			return &owner{id, f}, nil
+		if state := filelock.Try(f); state != filelock.Busy && filelock.Linked(f) {
+			return &owner{id, f, state == filelock.Held}, nil
 		}
 		f.Close()
 	}
@@ -45,15 +48,16 @@ func (o *owner) release() {
 	o.file.Close()
 }
 
-// dead takes over from the owner id if it is known dead, and returns how to let
-// go of it. Where the system cannot say, an owner lives.
-func (j *Journal) dead(id string) (release func(), dead bool) {
+// dead takes over from the owner id if it is known dead: until its file is closed
+// nobody else does. file is nil if it has none. Where the system cannot say, an owner
+// lives.
+func (j *Journal) dead(id string) (file *os.File, dead bool) {
 	if id == j.owner.id {
 		return nil, false
 	}
 	f, err := os.OpenFile(ownerPath(j.path, id), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return func() {}, true
+		return nil, true
 	}
 	if err != nil {
 		return nil, false
@@ -62,15 +66,13 @@ func (j *Journal) dead(id string) (release func(), dead bool) {
 		f.Close()
 		return nil, false
 	}
-	return (&owner{id, f}).release, true
+	return f, true
 }
 
 // lives reports whether the owner id is not known dead.
 func (j *Journal) lives(id string) bool {
-	release, dead := j.dead(id)
-	if dead {
-		release()
-	}
+	file, dead := j.dead(id)
+	file.Close() // it stays, for whoever recovers what is in it
 	return !dead
 }
 
@@ -121,14 +123,23 @@ func (j *Journal) Recover(ctx context.Context) (calls int, err error) {
 	return calls, nil
 }
 
-// recoverFrom settles the open calls of one owner if it is dead.
-func (j *Journal) recoverFrom(owner string) (calls int, dead bool, err error) {
-	release, dead := j.dead(owner)
+// recoverFrom writes the rows that one owner has spooled, and settles its open calls,
+// if it is dead.
+func (j *Journal) recoverFrom(id string) (calls int, dead bool, err error) {
+	file, dead := j.dead(id)
 	if !dead {
 		return 0, false, nil
 	}
+	defer file.Close() // if there is one
+	spooled, err := readSpool(file)
+	if err != nil {
+		return 0, true, fmt.Errorf("%s: %w", ownerPath(j.path, id), err)
+	}
 	err = j.write.do(true, func(w *writer) error {
-		open, err := w.rows(openClaims, owner)
+		if err := w.importSpool(id, spooled); err != nil {
+			return err
+		}
+		open, err := w.rows(openClaims, id)
 		if err != nil {
 			return err
 		}
@@ -141,13 +152,73 @@ func (j *Journal) recoverFrom(owner string) (calls int, dead bool, err error) {
 				return err
 			}
 		}
-		return w.exec(`UPDATE sessions SET owner = '' WHERE owner = ?`, owner)
+		return w.exec(`UPDATE sessions SET owner = '' WHERE owner = ?`, id)
 	})
 	if err != nil {
 		return 0, true, err // its file stays, for the next one who looks
 	}
-	release()
+	if file != nil {
+		(&owner{file: file}).release()
+	}
 	return calls, true, nil
+}
+
+// readSpool returns what the file of a dead owner holds.
+func readSpool(file *os.File) ([]frame, error) {
+	if file == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	return frames(data)
+}
+
+// importSpool writes what the owner has spooled, as far as it is not there.
+func (w *writer) importSpool(owner string, list []frame) error {
+	type key struct {
+		id      callgate.Identity
+		claimed int64
+	}
+	rows, settled, order := map[key]*row{}, map[key]bool{}, []key(nil)
+	for _, f := range list {
+		r := f.row
+		r.owner = owner
+		k := key{r.identity(), r.claimed}
+		have := rows[k]
+		if have == nil && f.parts&partClaim == 0 { // its claim was moved before
+			var err error
+			if have, _, err = w.find(&r, true); err != nil {
+				return err
+			}
+			if have == nil || !have.open() {
+				continue // it is there, or its session was removed
+			}
+		}
+		if have == nil {
+			have = &r
+		} else {
+			have.settledAs(&r)
+		}
+		if rows[k] == nil {
+			rows[k], order = have, append(order, k)
+		}
+		settled[k] = settled[k] || f.parts&partSettle != 0
+	}
+	a, sessions := adder{w: w}, map[string]bool{}
+	for _, k := range order {
+		if !sessions[k.id.Session] {
+			sessions[k.id.Session] = true
+			if _, err := w.touch(k.id.Session, k.claimed); err != nil {
+				return err
+			}
+		}
+		if err := a.add(rows[k], settled[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const lost = "the process that ran this call ended before it recorded what came of it; the call may have run: verify its effect before you repeat it"

@@ -160,7 +160,7 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// start puts files into a new directory on a disk.
+// plug puts files into a new directory on a disk.
 func plug(t testing.TB, files []named, d *disk) *disk {
 	t.Helper()
 	dir := scratch(t)

@@ -121,11 +121,11 @@ func TestOnceThenIsOnceNow(t *testing.T) {
 	} {
 		id.Turn++
 		x := &callgate.Execution{Call: callgate.Call{Name: "t", Identity: id}, Spec: &callgate.Spec{Name: "t"}, Effect: c.recorded}
-		r, err := g.claim(x)
+		r, err := g.claim(x, x.Digest())
 		if err != nil || r == nil {
 			t.Fatal(r, err)
 		}
-		if again, err := g.claim(x); again != nil || err != nil {
+		if again, err := g.claim(x, x.Digest()); again != nil || err != nil {
 			t.Errorf("an open call is claimed again: %v", err)
 		}
 		out := unknown("in doubt")
@@ -140,10 +140,10 @@ func TestOnceThenIsOnceNow(t *testing.T) {
 		}
 		other := *x.Spec
 		y := &callgate.Execution{Call: callgate.Call{Name: "t", Arguments: json.RawMessage(`{"other":1}`), Identity: id}, Spec: &other, Effect: c.now}
-		if got, err := g.claim(y); got != nil || err != nil {
+		if got, err := g.claim(y, y.Digest()); got != nil || err != nil {
 			t.Errorf("claimed with other bytes: %v", err)
 		}
-		if again, err := g.claim(x); (again != nil) != c.runs || err != nil {
+		if again, err := g.claim(x, x.Digest()); (again != nil) != c.runs || err != nil {
 			t.Errorf("%v then, %v now, %s: claimed again %t, %v; want %t", c.recorded, c.now, c.state, again != nil, err, c.runs)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // A Record is what the journal holds of one run of a call.
 type Record struct {
-	ID         int64 // in the order of the claims
+	ID         int64 // in the order in which claims reached the database
 	Identity   callgate.Identity
 	Run        int    // 0, or how often the same call was started before
 	CallID     string // the provider's
@@ -88,6 +88,9 @@ var ErrNoCall = errors.New("there is no such call")
 
 // Call returns one run of a call, the last one if run is below 0.
 func (j *Journal) Call(ctx context.Context, id callgate.Identity, run int) (Record, error) {
+	if err := j.flush(); err != nil {
+		return Record{}, fmt.Errorf("journal: %w", err)
+	}
 	if run < 0 {
 		run = math.MaxInt
 	}
@@ -120,7 +123,8 @@ func bySession(session string) query {
 	}
 }
 
-// Tool yields the calls of a tool in the order in which they were claimed. It ends
+// Tool yields the calls of a tool in the order in which their claims reached the
+// database: reads of held sessions come some time after they were claimed. It ends
 // after the first error.
 func (j *Journal) Tool(ctx context.Context, tool string) iter.Seq2[Record, error] {
 	return j.pages(ctx, byTool(tool))
@@ -142,6 +146,10 @@ const pageSize = 128
 // pages yields the rows of q, a page at a time.
 func (j *Journal) pages(ctx context.Context, q query) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
+		if err := j.flush(); err != nil {
+			yield(Record{}, fmt.Errorf("journal: %w", err))
+			return
+		}
 		var last *row
 		for {
 			where, args := q(last)

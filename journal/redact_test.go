@@ -145,7 +145,7 @@ func TestRedactResult(t *testing.T) {
 	id := callgate.Identity{Session: "s", Turn: 1}
 	x := &callgate.Execution{Call: callgate.Call{Name: "t", Arguments: json.RawMessage(`{"k":"sk-abc1"}`), Identity: id}, Spec: &callgate.Spec{Name: "t"},
 		Decision: callgate.Decision{Verdict: callgate.Allow, Reason: "it has " + secret}}
-	r, err := g.claim(x)
+	r, err := g.claim(x, x.Digest())
 	if err != nil {
 		t.Fatal(err)
 	}

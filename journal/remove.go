@@ -93,6 +93,7 @@ func (j *Journal) Remove(ctx context.Context, session, reason string) error {
 		s.Release()
 		return fmt.Errorf("journal: session %s was not removed: %w", session, err)
 	}
+	j.spool.release(session, nil)
 	return errors.Join(j.write.empty(), j.removeArtifacts(kept))
 }
 

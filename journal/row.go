@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,9 @@ type row struct {
 	artifact       string // id of the whole output, "" for none
 	artifactSum    []byte
 	seq            int64 // 0 while it is open
+
+	entry   *entry // of the spool, if it goes that way
+	pending bool   // settled in the spool, and not in the chain yet
 }
 
 const columns = `id, session, turn, idx, run, call_id, tool, source, tool_digest, effect, arguments, digest, redacted, verdict, rule, reason, approver,
@@ -109,20 +113,20 @@ func (j *Journal) facts(spec *callgate.Spec) (specFacts, error) {
 	return f, nil
 }
 
-// newRow returns the claim of x.
-func (j *Journal) newRow(x *callgate.Execution) (*row, error) {
+// newRow returns the claim of x, which has the digest.
+func (j *Journal) newRow(x *callgate.Execution, digest [sha256.Size]byte) (*row, error) {
 	f, err := j.facts(x.Spec)
 	if err != nil {
 		return nil, err
 	}
-	r := j.rowOf(x.Call, f, x.Decision)
+	r := j.rowOf(x.Call, digest, f, x.Decision)
 	r.source, r.effect = x.Source, x.Effect.String()
 	return r, nil
 }
 
-// rowOf returns the claim of a call of which f and d are known.
-func (j *Journal) rowOf(c callgate.Call, f specFacts, d callgate.Decision) *row {
-	id, digest := c.Identity, c.Digest()
+// rowOf returns the claim of a call of which digest, f and d are known.
+func (j *Journal) rowOf(c callgate.Call, digest [sha256.Size]byte, f specFacts, d callgate.Decision) *row {
+	id := c.Identity
 	args, redacted := j.redact(c.Arguments)
 	return &row{
 		session: id.Session, turn: int64(id.Turn), index: int64(id.Index),
@@ -139,10 +143,10 @@ func (j *Journal) settleRow(r *row, res callgate.Result) error {
 	if j.redactResult(&res) {
 		r.redacted = true
 	}
-	b, err := json.Marshal(res)
+	b, err := res.MarshalJSON() // json.Marshal would look at it twice
 	if err != nil && len(res.Structured) > 0 {
 		res.Structured = nil // it is no JSON, and will not be shown either
-		b, err = json.Marshal(res)
+		b, err = res.MarshalJSON()
 	}
 	if err != nil {
 		return err
@@ -155,6 +159,9 @@ func (j *Journal) settleRow(r *row, res callgate.Result) error {
 // artifactOf names the whole output of a result that was cut, and its digest if the
 // store has it.
 func (j *Journal) artifactOf(res callgate.Result) (id string, sum []byte) {
+	if res.Artifact == "" {
+		return "", []byte{}
+	}
 	id, err := artifact.ParseRef(res.Artifact)
 	if err != nil {
 		return "", []byte{}
@@ -167,8 +174,18 @@ func (j *Journal) artifactOf(res callgate.Result) (id string, sum []byte) {
 	return id, append([]byte{}, sum...)
 }
 
+// settledAs takes what became of the call from another row of the same claim.
+func (r *row) settledAs(o *row) {
+	r.started, r.ended, r.attempts, r.state, r.code, r.truncated = o.started, o.ended, o.attempts, o.state, o.code, o.truncated
+	r.result, r.redacted, r.artifact, r.artifactSum = o.result, o.redacted, o.artifact, o.artifactSum
+}
+
 // open reports whether the call has not been settled.
-func (r *row) open() bool { return r.seq == 0 }
+func (r *row) open() bool { return r.seq == 0 && !r.pending }
+
+func (r *row) identity() callgate.Identity {
+	return callgate.Identity{Session: r.session, Turn: int(r.turn), Index: int(r.index)}
+}
 
 // refused reports whether the call never reached the executor ([Journal.Observer]):
 // to have been seen changes nothing for the one that is submitted in its place.

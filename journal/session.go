@@ -89,7 +89,8 @@ func (j *Journal) Resume(id string) (*Session, error) {
 
 // hold makes this process the owner of the session, after prepare.
 func (j *Journal) hold(id string, prepare func(w *writer, at int64) error) error {
-	return j.enter(true, func(w *writer) error {
+	var h *holding
+	err := j.enter(true, func(w *writer) error {
 		if err := prepare(w, now()); err != nil {
 			return err
 		}
@@ -98,9 +99,26 @@ func (j *Journal) hold(id string, prepare func(w *writer, at int64) error) error
 		} else if holder != "" {
 			return &heldError{id, holder}
 		}
-		return w.exec(`UPDATE sessions SET owner = ? WHERE id = ?`, j.owner.id, id)
+		if err := w.exec(`UPDATE sessions SET owner = ? WHERE id = ?`, j.owner.id, id); err != nil {
+			return err
+		}
+		newest, err := column[int64](w, newestTurn, id)
+		if err == nil {
+			h = j.spool.hold(id, newest[0])
+		}
+		return err
 	})
+	switch {
+	case err == nil:
+		j.spool.confirm(h)
+	case h != nil:
+		j.spool.release(id, h)
+	}
+	return err
 }
+
+// newestTurn is the highest number of a turn that has a call.
+const newestTurn = `SELECT coalesce(max(turn), -9223372036854775808) FROM calls WHERE session = ?`
 
 // ID returns the name of the session.
 func (s *Session) ID() string { return s.id }
@@ -111,6 +129,7 @@ func (s *Session) Release() error {
 	if s.released.Swap(true) {
 		return nil // somebody else here may have begun it since
 	}
+	s.j.spool.release(s.id, nil)
 	err := s.j.write.do(false, func(w *writer) error {
 		return w.exec(`UPDATE sessions SET owner = '' WHERE id = ? AND owner = ?`, s.id, s.j.owner.id)
 	})
@@ -187,25 +206,33 @@ func (j *Journal) enter(durable bool, change func(*writer) error) error {
 // enter sees to it that owner may add to the session, and that there is a row of it.
 // It is for a change of [Journal.enter].
 func (w *writer) enter(session string, at int64, owner string) error {
+	holder, err := w.touch(session, at)
+	if err == nil && holder != "" && holder != owner {
+		err = &heldError{session, holder}
+	}
+	return err
+}
+
+// touch sees to it that there is a row of the session, notes when it was used, and
+// returns who holds it.
+func (w *writer) touch(session string, at int64) (holder string, err error) {
 	s, err := w.stmt(`SELECT owner, updated FROM sessions WHERE id = ?`)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var holder string
 	var updated int64
 	switch err := s.QueryRow(session).Scan(&holder, &updated); {
 	case errors.Is(err, sql.ErrNoRows):
-		return w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, '', '', '', 0, '', ?, ?)`, session, at, at)
+		return "", w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, '', '', '', 0, '', ?, ?)`, session, at, at)
 	case err != nil:
-		return err
-	case holder != "" && holder != owner:
-		return &heldError{session, holder}
+		return "", err
 	case at-updated > time.Second.Microseconds(): // what is listed by age need not be exact
-		return w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, at, session)
+		return holder, w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, at, session)
 	}
-	return nil
+	return holder, nil
 }
 
+// The open calls are few; by the session each of its calls would be looked at.
 const sessionColumns = `id, workspace, title, parent, parent_turn, owner, created, updated,
 	(SELECT count(*) FROM turns WHERE session = sessions.id AND role = 'assistant'),
 	(SELECT count(*) FROM calls WHERE session = sessions.id),
@@ -222,6 +249,9 @@ func (j *Journal) scanSession(s scanner) (info SessionInfo, err error) {
 
 // SessionInfo describes one session; it is [ErrNoSession] if there is none.
 func (j *Journal) SessionInfo(ctx context.Context, id string) (SessionInfo, error) {
+	if err := j.flush(); err != nil {
+		return SessionInfo{}, fmt.Errorf("journal: %w", err)
+	}
 	info, err := j.scanSession(j.read.QueryRowContext(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return info, fmt.Errorf("journal: session %s: %w", id, ErrNoSession)
@@ -237,6 +267,10 @@ const sessionPage = `SELECT ` + sessionColumns + ` FROM sessions WHERE (updated,
 // turn meanwhile may be missed. It ends after the first error.
 func (j *Journal) Sessions(ctx context.Context) iter.Seq2[SessionInfo, error] {
 	return func(yield func(SessionInfo, error) bool) {
+		if err := j.flush(); err != nil {
+			yield(SessionInfo{}, fmt.Errorf("journal: %w", err))
+			return
+		}
 		before, id := int64(math.MaxInt64), ""
 		for {
 			rows, err := j.read.QueryContext(ctx, sessionPage, before, id)

@@ -24,6 +24,7 @@ type writer struct {
 	once     sync.Once
 	closeErr error
 
+	spool           *spool       // each transaction begins with its rows
 	head            Head         // of the chain, after the last row that was appended
 	told            Head         // to onHead
 	onHead          func(Head)   // may be nil
@@ -165,12 +166,19 @@ func (w *writer) transact(batch []*change) (err error) {
 		return err
 	}
 	before := w.head
+	var m *move
 	defer func() {
 		if err != nil {
 			w.head = before    // what was appended is not there
 			w.exec(`ROLLBACK`) // fails if SQLite has rolled back itself
 		}
+		w.spool.finish(m, false)
 	}()
+	if m = w.spool.take(); m != nil {
+		if err := (&change{do: m.write}).attempt(w); err != nil {
+			return fmt.Errorf("rows of earlier reads cannot be written: %w", err)
+		}
+	}
 	for _, c := range batch {
 		if err := c.attempt(w); err != nil {
 			return err
@@ -182,6 +190,8 @@ func (w *writer) transact(batch []*change) (err error) {
 	if err := w.exec(`COMMIT`); err != nil {
 		return err
 	}
+	w.spool.finish(m, true)
+	m = nil
 	if w.onHead != nil && durable && w.head != w.told {
 		w.told = w.head
 		w.onHead(w.head)
