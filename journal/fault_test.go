@@ -195,7 +195,7 @@ func TestOneBadChange(t *testing.T) {
 // disk that takes a while for one, what arrives meanwhile shares the next.
 func TestSyncsOfATurn(t *testing.T) {
 	g := newRig(t, Options{}, nil)
-	g.write.slow = func() { time.Sleep(20 * time.Millisecond) }
+	g.write.slow = func() { time.Sleep(60 * time.Millisecond) }
 	synced := g.write.synced.Load()
 	for _, r := range g.submit(1, 8, "once") {
 		if r.Code != "" {
