@@ -42,7 +42,7 @@ func TestApprovals(t *testing.T) {
 	for i, answer := range []callgate.Answer{{Approved: true, By: "ada"}, {By: "bob", Message: "not today"}, {}} {
 		g := askingGate(t, j, answer)
 		g.do = func(context.Context, callgate.Call, int) (callgate.Result, error) {
-			if head, err := j.Head(context.Background()); err != nil || len(approvals(t, j, "s")) != 1 || head.Rows != 1 {
+			if head, err := j.Head(context.Background()); err != nil || len(approvals(t, j, "s")) != 1 || head.Rows != 2 {
 				t.Error("the handler runs before the answer is in the chain")
 			}
 			return callgate.Text("did"), nil
@@ -68,7 +68,7 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	verify(t, j, 6) // an answer and a call each
+	verify(t, j, 7) // the session, an answer and a call each
 	if rec := records(t, j, "s"); len(rec) != 3 || rec[0].Decision.By != "ada" || rec[0].Verdict != "allow" || rec[1].Code != callgate.ApprovalRejected {
 		t.Errorf("%+v", rec)
 	}

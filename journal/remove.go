@@ -120,7 +120,7 @@ func (w *writer) remove(session, reason string, at int64) (artifacts []string, e
 	if artifacts, err = column[string](w, `SELECT artifact FROM calls WHERE session = ? AND artifact <> ''`, session); err != nil {
 		return nil, err
 	}
-	places, err := column[int64](w, `SELECT seq FROM calls WHERE session = ?1 UNION ALL SELECT seq FROM turns WHERE session = ?1 UNION ALL SELECT seq FROM approvals WHERE session = ?1 ORDER BY 1`, session)
+	places, err := column[int64](w, `SELECT seq FROM sessions WHERE id = ?1 UNION ALL SELECT seq FROM calls WHERE session = ?1 UNION ALL SELECT seq FROM turns WHERE session = ?1 UNION ALL SELECT seq FROM approvals WHERE session = ?1 ORDER BY 1`, session)
 	if err != nil {
 		return nil, err
 	}
