@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/callgate/callgate"
@@ -106,6 +107,32 @@ func TestApprovalsInOrder(t *testing.T) {
 	}
 	for range j.Approvals(context.Background(), "s") {
 		break
+	}
+}
+
+// Nobody is bothered about a call that cannot run, whatever he says; once the other
+// process is gone he is asked.
+func TestNobodyIsAskedInAnothersSession(t *testing.T) {
+	dir := t.TempDir()
+	cmd := start(t, "keeper", dir)
+	j := open(t, filepath.Join(dir, "journal.db"), journal.Options{})
+	g := askingGate(t, j, callgate.Answer{})
+	asked := 0
+	g.Approver = j.Approver(func(context.Context, callgate.Request, callgate.Decision) (callgate.Answer, error) {
+		asked++
+		return callgate.Answer{Approved: true}, nil
+	})
+	want(t, g.submit(1, call("once", `{}`))[0], callgate.Unavailable, callgate.NotStarted, "another process has the session")
+	if asked != 0 || g.runs.Load() != 0 {
+		t.Errorf("asked %d times, %d runs", asked, g.runs.Load())
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	want(t, g.submit(1, call("once", `{}`))[0], "", callgate.Done, "")
+	begin(t, j, "mine", journal.About{}) // what this process holds is not another's
+	want(t, g.Dispatch(context.Background(), g.cat, callgate.Turn{Session: "mine", Calls: []callgate.Call{call("once", `{}`)}})[0], "", callgate.Done, "")
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
 	}
 }
 

@@ -25,8 +25,8 @@ type Collected struct {
 // Collect removes the sessions that keep does not keep, and the artifacts that are
 // older than its age and that no call refers to. It goes on after one that cannot be
 // removed: a session that is in use, that has a call which runs, or from which one was
-// forked that stays. With dry it removes nothing and reports what it would. An
-// [ErrBytesRemain] is about all that were removed.
+// forked that stays. With dry it removes nothing and reports what it would. If the
+// error is an [ErrBytesRemain], that is all that went wrong.
 func (j *Journal) Collect(ctx context.Context, keep Retention, dry bool) ([]Collected, error) {
 	if keep.Age < 0 || keep.Count < 0 || keep == (Retention{}) {
 		return nil, errors.New("journal: a retention needs an age or a count, and none below 0")
@@ -63,15 +63,14 @@ func (j *Journal) Collect(ctx context.Context, keep Retention, dry bool) ([]Coll
 		artifacts, removed = append(artifacts, ids...), removed || err == nil
 		return err
 	})
-	if removed {
-		// Once for all, and even if ctx has ended: what is done is done.
-		ctx := context.WithoutCancel(ctx)
-		err = errors.Join(err, remain(j.write.empty(ctx, j.opts.BusyTimeout), j.removeArtifacts(artifacts)))
+	var left error
+	if removed { // once for all, and even if ctx has ended
+		left = remain(j.write.empty(context.WithoutCancel(ctx), j.opts.BusyTimeout), j.removeArtifacts(artifacts))
 	}
-	if ctx.Err() != nil {
-		return done, err
+	var orphans []string
+	if err == nil {
+		orphans, err = j.orphans(ctx, limit, keep.Age)
 	}
-	orphans, orphansErr := j.orphans(ctx, limit, keep.Age)
 	for _, id := range orphans {
 		c := Collected{Artifact: id}
 		if !dry {
@@ -79,7 +78,10 @@ func (j *Journal) Collect(ctx context.Context, keep Retention, dry bool) ([]Coll
 		}
 		done = append(done, c)
 	}
-	return done, errors.Join(err, orphansErr)
+	if err != nil && left != nil {
+		return done, fmt.Errorf("%w; %v", err, left)
+	}
+	return done, errors.Join(err, left)
 }
 
 // inOrder hands each session to remove when all that were forked from it are gone,

@@ -303,7 +303,9 @@ them. A session that is in use, or that others were forked from, stays.`,
 			var failed error
 			for _, id := range args {
 				err := j.Remove(ctx, id, reason)
-				if err != nil {
+				if errors.Is(err, journal.ErrBytesRemain) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "callgate: warning: %s: %v\n", visible(id), err)
+				} else if err != nil {
 					fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v\n", missing(ctx, j, id, err))
 					failed = silent(exitError)
 					continue
@@ -355,6 +357,10 @@ were forked from, stay.`,
 			done, err := j.Collect(cmd.Context(), r, dry)
 			if e := showCollected(cmd.OutOrStdout(), done, dry, asJSON); e != nil {
 				return e
+			}
+			if errors.Is(err, journal.ErrBytesRemain) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: warning: %v\n", err)
+				return nil
 			}
 			return err
 		}),
