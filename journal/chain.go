@@ -163,6 +163,11 @@ func (j *Journal) Verify(ctx context.Context, kept ...Head) (v Verification, err
 	if err := j.flush(); err != nil {
 		return v, fmt.Errorf("journal: %w", err)
 	}
+	defer func() {
+		if err != nil && ctx.Err() != nil { // what could not be read then is not broken
+			err = fmt.Errorf("journal: not verified to the end: %w", context.Cause(ctx))
+		}
+	}()
 	heads, newest := map[int64]Head{}, int64(0)
 	for _, h := range kept {
 		if first, ok := heads[h.Rows]; ok && first != h {

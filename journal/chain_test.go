@@ -30,17 +30,24 @@ func five(t testing.TB) (path string, head journal.Head) {
 	return path, head
 }
 
-// tamper runs SQL in the file behind the journal's back.
-func tamper(t testing.TB, path, query string) {
+// tamper runs SQL in the file behind the journal's back, and returns how many rows
+// it changed.
+func tamper(t testing.TB, path, query string) int64 {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(query); err != nil {
+	res, err := db.Exec(query)
+	if err != nil {
 		t.Fatal(err)
 	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 const none = -1
@@ -57,47 +64,16 @@ func brokenRow(t *testing.T, j *journal.Journal, kept journal.Head) int64 {
 	return none
 }
 
+// What a change of one column does is in TestVerifyCoversEveryColumn.
 func TestVerifyNamesTheRow(t *testing.T) {
 	for what, c := range map[string]struct {
 		sql string
 		row int64
 	}{
 		"nothing":               {`SELECT 1`, none},
-		"id":                    {`UPDATE calls SET id = 1000 WHERE seq = 3`, 3},
-		"session":               {`UPDATE calls SET session = 'x' WHERE seq = 3`, 3},
-		"turn":                  {`UPDATE calls SET turn = 77 WHERE seq = 3`, 3},
-		"index":                 {`UPDATE calls SET idx = 77 WHERE seq = 3`, 3},
-		"run":                   {`UPDATE calls SET run = 77 WHERE seq = 3`, 3},
-		"call id":               {`UPDATE calls SET call_id = 'x' WHERE seq = 3`, 3},
-		"tool":                  {`UPDATE calls SET tool = 'x' WHERE seq = 3`, 3},
-		"source":                {`UPDATE calls SET source = 'x' WHERE seq = 3`, 3},
-		"tool digest":           {`UPDATE calls SET tool_digest = 'x' WHERE seq = 3`, 3},
-		"effect":                {`UPDATE calls SET effect = 'x' WHERE seq = 3`, 3},
-		"arguments":             {`UPDATE calls SET arguments = x'7b7d' WHERE seq = 3`, 3},
-		"digest":                {`UPDATE calls SET digest = x'00' WHERE seq = 3`, 3},
-		"verdict":               {`UPDATE calls SET verdict = 'x' WHERE seq = 3`, 3},
-		"rule":                  {`UPDATE calls SET rule = 'x' WHERE seq = 3`, 3},
-		"reason":                {`UPDATE calls SET reason = 'x' WHERE seq = 3`, 3},
-		"approver":              {`UPDATE calls SET approver = 'x' WHERE seq = 3`, 3},
-		"labels":                {`UPDATE calls SET labels = '{}' WHERE seq = 3`, 3},
-		"owner":                 {`UPDATE calls SET owner = 'x' WHERE seq = 3`, 3},
-		"claimed":               {`UPDATE calls SET claimed = claimed + 1 WHERE seq = 3`, 3},
-		"started":               {`UPDATE calls SET started = started + 1 WHERE seq = 3`, 3},
-		"ended":                 {`UPDATE calls SET ended = ended + 1 WHERE seq = 3`, 3},
-		"attempts":              {`UPDATE calls SET attempts = 9 WHERE seq = 3`, 3},
-		"state":                 {`UPDATE calls SET state = 'unknown' WHERE seq = 3`, 3},
-		"code":                  {`UPDATE calls SET code = 'timeout' WHERE seq = 3`, 3},
-		"truncated":             {`UPDATE calls SET truncated = 1 WHERE seq = 3`, 3},
-		"result":                {`UPDATE calls SET result = x'7b7d' WHERE seq = 3`, 3},
-		"redacted":              {`UPDATE calls SET redacted = 1 WHERE seq = 3`, 3},
-		"sandbox":               {`UPDATE calls SET sandbox = 'isolated' WHERE seq = 3`, 3},
-		"artifact":              {`UPDATE calls SET artifact = 'x' WHERE seq = 3`, 3},
-		"artifact's digest":     {`UPDATE calls SET artifact_sum = x'00' WHERE seq = 3`, 3},
-		"hash":                  {`UPDATE chain SET hash = x'00' WHERE seq = 3`, 3},
 		"hash of a length":      {`UPDATE chain SET hash = zeroblob(32) WHERE seq = 3`, 3},
 		"digest of a row":       {`UPDATE chain SET digest = zeroblob(32) WHERE seq = 3`, 3},
 		"kind":                  {`UPDATE chain SET kind = 'turn' WHERE seq = 3`, 3},
-		"unknown kind":          {`UPDATE chain SET kind = 'x' WHERE seq = 3`, 3},
 		"a link removed":        {`DELETE FROM chain WHERE seq = 3`, 3},
 		"the newest link":       {`DELETE FROM chain WHERE seq = 6`, 6},
 		"row and link":          {`DELETE FROM chain WHERE seq = 6; DELETE FROM calls WHERE seq = 6`, 6},
