@@ -3,10 +3,12 @@ package journal_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/journal"
@@ -162,4 +164,34 @@ func TestVerifyNamesTheRowOfEachKind(t *testing.T) {
 
 func removal(places string, seq int64) string {
 	return `INSERT INTO removals (session, reason, places, removed, seq) VALUES ('x', '', '` + places + `', 0, ` + fmt.Sprint(seq) + `)`
+}
+
+// A verification that is stopped says so, at whatever moment: nothing is broken.
+func TestVerifyIsStopped(t *testing.T) {
+	path := file(t)
+	j := open(t, path, journal.Options{})
+	s := begin(t, j, "t", journal.About{})
+	for i := range 200 {
+		if err := s.Append(&journal.Turn{Number: i, Role: "user"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	verify(t, j, 201)
+	whole := time.Since(start)
+	stopped := 0
+	for i := range 100 {
+		ctx, cancel := context.WithTimeout(context.Background(), whole*time.Duration(i)/100)
+		_, err := j.Verify(ctx)
+		cancel()
+		if err != nil {
+			stopped++
+			if _, is := errors.AsType[*journal.Broken](err); is || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("after %d%% of the time: %v", i, err)
+			}
+		}
+	}
+	if stopped == 0 {
+		t.Error("it was never stopped")
+	}
 }
