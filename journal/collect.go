@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -23,7 +22,7 @@ type Collected struct {
 }
 
 // Collect removes the sessions that keep does not keep, and the artifacts that are
-// older than its age and that no call refers to. It goes on after one that cannot be
+// older than its age (and than 2 seconds) and that no call refers to. It goes on after one that cannot be
 // removed: a session that is in use, that has a call which runs, or from which one was
 // forked that stays. With dry it removes nothing and reports what it would. If the
 // error is an [ErrBytesRemain], that is all that went wrong.
@@ -65,7 +64,7 @@ func (j *Journal) Collect(ctx context.Context, keep Retention, dry bool) ([]Coll
 	})
 	var left error
 	if removed { // once for all, and even if ctx has ended
-		left = remain(j.write.empty(context.WithoutCancel(ctx), j.opts.BusyTimeout), j.removeArtifacts(artifacts))
+		left = remain(j.flush(), j.write.empty(context.WithoutCancel(ctx), j.opts.BusyTimeout), j.removeArtifacts(artifacts))
 	}
 	var orphans []string
 	if err == nil {
@@ -115,8 +114,10 @@ func inOrder(ctx context.Context, going []SessionInfo, forks map[string]int, rem
 	return done, nil
 }
 
-// coarse is how much earlier the file system may say that a file was made.
-const coarse = 2 * time.Second
+// settling is how old an artifact must be before it can be an orphan. Within that the
+// claim of its call reaches the database, even one that is spooled elsewhere; and file
+// systems do not tell the time much better.
+const settling = 2 * time.Second
 
 const oldestClaim = `SELECT coalesce(min(claimed), ?) FROM calls INDEXED BY calls_open WHERE seq IS NULL`
 
@@ -132,13 +133,11 @@ func (j *Journal) orphans(ctx context.Context, limit time.Time, age time.Duratio
 	}
 	// Before the rows are looked at: a call that is settled in between has one.
 	var claimed int64
-	if err := j.read.QueryRowContext(ctx, oldestClaim, int64(math.MaxInt64)).Scan(&claimed); err != nil {
+	if err := j.read.QueryRowContext(ctx, oldestClaim, now()).Scan(&claimed); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	if claimed != math.MaxInt64 {
-		if first := time.UnixMicro(claimed).Add(-coarse); first.Before(limit) {
-			limit = first
-		}
+	if first := time.UnixMicro(claimed).Add(-settling); first.Before(limit) {
+		limit = first
 	}
 	for _, a := range list {
 		if !a.Created.Before(limit) {

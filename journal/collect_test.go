@@ -177,6 +177,9 @@ func TestCollectOrphans(t *testing.T) {
 		t.Fatalf("%d artifacts", n)
 	}
 	put("another orphan")
+	if got := collected(t, j, journal.Retention{Age: time.Nanosecond}, true); got != "s" {
+		t.Errorf("of artifacts that are new: %q", got)
+	}
 	for age, want := range map[time.Duration]string{3 * time.Hour: "", time.Minute: "an artifact", 0: ""} {
 		makeOld(t, path, 2*time.Hour)
 		keep := journal.Retention{Age: age}

@@ -142,3 +142,33 @@ func TestCrashWithinARemoval(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+// Spooled rows make their sessions as they come, each of which has a place in the chain
+// too: in a move, and when they are taken over from a dead process.
+func TestSpooledRowsOfNewSessions(t *testing.T) {
+	g := newRig(t, Options{}, nil)
+	m := &move{}
+	var dead []frame
+	for i, session := range []string{"one", "two", "one", "three"} {
+		x := &callgate.Execution{Call: callgate.Call{Name: "read", Identity: callgate.Identity{Session: session, Turn: i}}, Spec: &callgate.Spec{Name: "read"}, Effect: callgate.ReadOnly}
+		r, err := g.newRow(x, x.Digest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.settleRow(r, callgate.Result{State: callgate.Done}); err != nil {
+			t.Fatal(err)
+		}
+		m.rows, m.settled = append(m.rows, *r), append(m.settled, true)
+		d := *r
+		d.session = "dead's " + session
+		dead = append(dead, frame{row: d, parts: partClaim | partSettle})
+	}
+	for i, change := range []func(*writer) error{m.write, func(w *writer) error { return w.importSpool("dead", dead) }} {
+		if err := g.write.do(true, change); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := g.Verify(context.Background()); err != nil || v.Head.Rows != int64(7*(i+1)) || v.Calls != int64(4*(i+1)) {
+			t.Errorf("%+v, %v", v, err)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func TestRemovedBytesAreGone(t *testing.T) {
 		g.do = func(context.Context, callgate.Call, int) (callgate.Result, error) {
 			return callgate.Text(result + strings.Repeat(".", 2000) + long + strings.Repeat(".", 2000)), nil
 		}
-		g.in(session, 1, call("once", `{"n":"`+mark("arguments")+`"}`))
+		g.in(session, 1, call("once", `{"n":"`+mark("arguments")+`"}`), call("read", `{"n":"`+mark("read")+`"}`))
 		asking := askingGate(t, j, callgate.Answer{Message: message})
 		asking.in(session, 2, call("once", `{}`))
 		if err := held.Release(); err != nil {
@@ -148,8 +148,8 @@ func TestRemovedBytesAreGone(t *testing.T) {
 			t.Errorf("%s is not stored", m)
 		}
 	}
-	// Each has 5 rows: itself, a turn, a call, an answer, the call that was refused.
-	verify(t, j, 10)
+	// Each has 6 rows: itself, a turn, two calls, an answer, the call that was refused.
+	verify(t, j, 12)
 	if err := j.Remove(context.Background(), "gone", "they asked for it"); err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +167,11 @@ func TestRemovedBytesAreGone(t *testing.T) {
 	if st, err := os.Stat(path + "-wal"); err != nil || st.Size() != 0 {
 		t.Errorf("the log: %v, %v", st, err)
 	}
-	if n := kept(t, s); n != 1 {
+	if n := kept(t, s); n != 2 {
 		t.Errorf("%d artifacts", n)
 	}
 	v, err := j.Verify(context.Background())
-	if err != nil || v.Head.Rows != 11 || v.Removed != 5 || v.Removals != 1 || v.Calls != 2 {
+	if err != nil || v.Head.Rows != 13 || v.Removed != 6 || v.Removals != 1 || v.Calls != 3 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if err := second(j.SessionInfo(context.Background(), "gone")); !errors.Is(err, journal.ErrNoSession) {
@@ -179,7 +179,7 @@ func TestRemovedBytesAreGone(t *testing.T) {
 	}
 	// The name may be taken again; the rows that are gone stay gone.
 	begin(t, j, "gone", journal.About{})
-	verify(t, j, 12)
+	verify(t, j, 14)
 }
 
 // A session that somebody needs is not removed, and nothing of it; it is free again
