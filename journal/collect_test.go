@@ -132,10 +132,10 @@ func TestCollectNeedsAReason(t *testing.T) {
 	}
 }
 
-// makeOld sets the time of all artifacts.
-func makeOld(t testing.TB, path string, age time.Duration) {
+// makeOld sets the time of the artifact with the id, or of all if it is "".
+func makeOld(t testing.TB, path, id string, age time.Duration) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "artifacts", "*"))
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "artifacts", id+"*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%q, %v", files, err)
 	}
@@ -160,16 +160,18 @@ func TestCollectOrphans(t *testing.T) {
 		return a
 	}
 	put("an orphan")
-	makeOld(t, path, time.Hour) // and so older than each call here
+	makeOld(t, path, "", 3*time.Hour)
 	g := newGate(t, other.Executor(nil))
 	g.do = func(context.Context, callgate.Call, int) (callgate.Result, error) {
 		a := put("not yet named")
-		time.Sleep(2 * time.Millisecond) // it is older than that
+		makeOld(t, path, a.ID, time.Hour)
+		tamper(t, path, `UPDATE calls SET claimed = claimed - 7200000000`) // it runs for two hours
 		for _, dry := range []bool{true, false} {
-			if got := collected(t, j, journal.Retention{Age: time.Millisecond}, dry); got != "s (runs), an artifact" {
+			if got := collected(t, j, journal.Retention{Age: time.Minute}, dry); got != "an artifact" {
 				t.Errorf("while its call runs: %q", got)
 			}
 		}
+		tamper(t, path, `UPDATE calls SET claimed = claimed + 7200000000`)
 		return callgate.Result{Artifact: a.Ref(), Truncated: true}, nil
 	}
 	g.submit(1, call("once", `{}`))
@@ -181,7 +183,7 @@ func TestCollectOrphans(t *testing.T) {
 		t.Errorf("of artifacts that are new: %q", got)
 	}
 	for age, want := range map[time.Duration]string{3 * time.Hour: "", time.Minute: "an artifact", 0: ""} {
-		makeOld(t, path, 2*time.Hour)
+		makeOld(t, path, "", 2*time.Hour)
 		keep := journal.Retention{Age: age}
 		if age == 0 { // says nothing of artifacts
 			keep.Count = 10

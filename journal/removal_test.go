@@ -172,3 +172,27 @@ func TestSpooledRowsOfNewSessions(t *testing.T) {
 		}
 	}
 }
+
+// What is left in this process's spool, since it could not be emptied before, goes with
+// the next removal.
+func TestRemovalEmptiesTheSpool(t *testing.T) {
+	g := newRig(t, Options{}, nil)
+	s, err := g.Begin("s", About{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.submit(1, 1, "read")
+	if err := g.flush(); err != nil {
+		t.Fatal(err)
+	}
+	g.spool.mu.Lock()
+	n, err := g.spool.file.WriteString("a frame whose row is in the database")
+	g.spool.size += int64(n)
+	g.spool.mu.Unlock()
+	if err := errors.Join(err, s.Release(), g.Remove(context.Background(), "s", "")); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := g.spool.file.Stat(); err != nil || st.Size() != 0 {
+		t.Errorf("%v, %v", st, err)
+	}
+}
