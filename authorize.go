@@ -151,6 +151,9 @@ func (d *Dispatcher) ask(ctx context.Context, x *Execution, access []Access, why
 	case ctx.Err() != nil:
 		return why, canceledBeforeStart(ctx)
 	case s.err != nil:
+		if e, ok := s.err.(*Error); ok && e != nil && e.Code == Unavailable {
+			return why, &Error{Code: Unavailable, NotStarted: true, Cause: e.Cause, Message: e.Message}
+		}
 		e := &Error{Code: ApprovalRejected, NotStarted: true, Cause: s.err, Message: "the approval could not be obtained, so the call was not run"}
 		if p, ok := s.err.(*Error); ok && p != nil {
 			e.Stack = p.Stack

@@ -41,6 +41,8 @@ func TestAuthorize(t *testing.T) {
 		{"ask, no", decides(Ask), answers(Answer{}, nil), ApprovalRejected, "declined"},
 		{"ask, no with words", decides(Ask), answers(Answer{Message: "use the other file"}, nil), ApprovalRejected, "use the other file"},
 		{"the approver fails", decides(Ask), answers(Answer{Approved: true}, errors.New("terminal gone")), ApprovalRejected, "could not be obtained"},
+		{"the approver asks nobody", decides(Ask), answers(Answer{Approved: true}, &Error{Code: Unavailable, Message: "the session is in use"}), Unavailable, "the session is in use"},
+		{"the approver fails with another code", decides(Ask), answers(Answer{Approved: true}, &Error{Code: Timeout, Message: "late"}), ApprovalRejected, "could not be obtained"},
 		{"the approver panics", decides(Ask), func(context.Context, Request, Decision) (Answer, error) { panic("p") }, ApprovalRejected, "could not be obtained"},
 		{"the policy fails", func(context.Context, Request) (Decision, error) {
 			return Decision{Verdict: Allow}, errors.New("rules unreadable")

@@ -46,7 +46,8 @@ type Policy func(ctx context.Context, req Request) (Decision, error)
 
 // An Approver puts a call to a person. It may block, and must heed ctx. The gate
 // asks about one call at a time, in the model's order. An error or a panic is a
-// refusal.
+// refusal. An *[Error] with the code [Unavailable] says that nobody was asked, since
+// the call cannot run now whatever is said: the call is answered with it.
 type Approver func(ctx context.Context, req Request, why Decision) (Answer, error)
 
 // An Answer is what a person said.

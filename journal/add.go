@@ -3,12 +3,18 @@ package journal
 import "errors"
 
 // An adder writes rows that come whole, as a spool has them, within a transaction of w.
-// It keeps the end of the chain, so nothing else may be appended meanwhile.
+// It keeps the end of the chain, so nothing else may be appended meanwhile but by it.
 type adder struct {
 	w     *writer
 	known bool
 	seq   int64
 	hash  []byte
+}
+
+// touch is [writer.touch], which may append the row of a session.
+func (a *adder) touch(session string, at int64) (holder string, err error) {
+	a.known = false
+	return a.w.touch(session, at)
 }
 
 // add writes the row r, and puts it at the end of the chain if it is settled. A claim

@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -27,9 +29,16 @@ type Approval struct {
 
 // Approver returns an approver that asks next and records what was said, on disk
 // before the call can start. An answer that cannot be recorded approves nothing.
-// Answers to anonymous calls are not recorded.
+// Answers to anonymous calls are not recorded. Nobody is asked about a call of a
+// session that another process holds: it is answered with [callgate.Unavailable], as
+// it would be after a yes.
 func (j *Journal) Approver(next callgate.Approver) callgate.Approver {
 	return func(ctx context.Context, req callgate.Request, why callgate.Decision) (callgate.Answer, error) {
+		if held, err := j.heldElsewhere(ctx, req.Call.Identity.Session); err != nil {
+			return callgate.Answer{}, fmt.Errorf("journal: nobody was asked, since the answer could not be recorded: %w", err)
+		} else if held != nil {
+			return callgate.Answer{}, &callgate.Error{Code: callgate.Unavailable, NotStarted: true, Cause: held, Message: "nobody was asked, because another process has the session; submit the call there, or when that has ended"}
+		}
 		asked := now()
 		answer, err := next(ctx, req, why)
 		if err != nil || req.Call.Identity.Session == "" {
@@ -64,6 +73,20 @@ func (j *Journal) Approver(next callgate.Approver) callgate.Approver {
 		}
 		return answer, nil
 	}
+}
+
+// heldElsewhere returns an [ErrInUse] if another process holds the session.
+func (j *Journal) heldElsewhere(ctx context.Context, session string) (held, err error) {
+	var owner string
+	switch err := j.read.QueryRowContext(ctx, `SELECT owner FROM sessions WHERE id = ?`, session).Scan(&owner); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case owner != "" && owner != j.owner.id && j.lives(owner):
+		return &heldError{session, owner}, nil
+	}
+	return nil, nil
 }
 
 // An approvalRow is an approval as it is stored.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/callgate/callgate"
@@ -42,7 +43,7 @@ func TestApprovals(t *testing.T) {
 	for i, answer := range []callgate.Answer{{Approved: true, By: "ada"}, {By: "bob", Message: "not today"}, {}} {
 		g := askingGate(t, j, answer)
 		g.do = func(context.Context, callgate.Call, int) (callgate.Result, error) {
-			if head, err := j.Head(context.Background()); err != nil || len(approvals(t, j, "s")) != 1 || head.Rows != 1 {
+			if head, err := j.Head(context.Background()); err != nil || len(approvals(t, j, "s")) != 1 || head.Rows != 2 {
 				t.Error("the handler runs before the answer is in the chain")
 			}
 			return callgate.Text("did"), nil
@@ -68,7 +69,7 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	verify(t, j, 6) // an answer and a call each
+	verify(t, j, 7) // the session, an answer and a call each
 	if rec := records(t, j, "s"); len(rec) != 3 || rec[0].Decision.By != "ada" || rec[0].Verdict != "allow" || rec[1].Code != callgate.ApprovalRejected {
 		t.Errorf("%+v", rec)
 	}
@@ -106,6 +107,32 @@ func TestApprovalsInOrder(t *testing.T) {
 	}
 	for range j.Approvals(context.Background(), "s") {
 		break
+	}
+}
+
+// Nobody is bothered about a call that cannot run, whatever he says; once the other
+// process is gone he is asked.
+func TestNobodyIsAskedInAnothersSession(t *testing.T) {
+	dir := t.TempDir()
+	cmd := start(t, "keeper", dir)
+	j := open(t, filepath.Join(dir, "journal.db"), journal.Options{})
+	g := askingGate(t, j, callgate.Answer{})
+	asked := 0
+	g.Approver = j.Approver(func(context.Context, callgate.Request, callgate.Decision) (callgate.Answer, error) {
+		asked++
+		return callgate.Answer{Approved: true}, nil
+	})
+	want(t, g.submit(1, call("once", `{}`))[0], callgate.Unavailable, callgate.NotStarted, "another process has the session")
+	if asked != 0 || g.runs.Load() != 0 {
+		t.Errorf("asked %d times, %d runs", asked, g.runs.Load())
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	want(t, g.submit(1, call("once", `{}`))[0], "", callgate.Done, "")
+	begin(t, j, "mine", journal.About{}) // what this process holds is not another's
+	want(t, g.Dispatch(context.Background(), g.cat, callgate.Turn{Session: "mine", Calls: []callgate.Call{call("once", `{}`)}})[0], "", callgate.Done, "")
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
 	}
 }
 

@@ -14,14 +14,15 @@ import (
 
 // The kinds of rows in the chain.
 const (
+	kindSession  = "session"
 	kindCall     = "call"
 	kindTurn     = "turn"
 	kindApproval = "approval"
 	kindRemoval  = "removal"
 )
 
-// A Head is the end of the chain: the number of rows in it (settled calls, turns,
-// approvals and removals of sessions), and a hash that covers them all in their
+// A Head is the end of the chain: the number of rows in it (sessions, settled
+// calls, turns, approvals and removals), and a hash that covers them all in their
 // order. The zero Head is that of an empty journal. Kept where whoever can write the
 // file cannot write, it proves what the file held.
 type Head struct {
@@ -68,7 +69,7 @@ func (j *Journal) Head(ctx context.Context) (Head, error) {
 type link struct {
 	seq    int64
 	kind   string
-	ref    int64  // id of the row
+	ref    int64  // id of the row; 0 for a session, whose id is its name
 	digest []byte // sum of the row
 	hash   []byte
 }
@@ -162,6 +163,11 @@ func (j *Journal) Verify(ctx context.Context, kept ...Head) (v Verification, err
 	if err := j.flush(); err != nil {
 		return v, fmt.Errorf("journal: %w", err)
 	}
+	defer func() {
+		if err != nil && ctx.Err() != nil { // what could not be read then is not broken
+			err = fmt.Errorf("journal: not verified to the end: %w", context.Cause(ctx))
+		}
+	}()
 	heads, newest := map[int64]Head{}, int64(0)
 	for _, h := range kept {
 		if first, ok := heads[h.Rows]; ok && first != h {

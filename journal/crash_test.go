@@ -288,7 +288,7 @@ func TestAnotherProcessRunsIt(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	verify(t, j, 1)
+	verify(t, j, 2)
 }
 
 // The wait has an end, which is no answer and starts nothing; and so has the turn.
@@ -322,7 +322,7 @@ func TestAnotherProcessDies(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "effects")); err != nil || string(text) != "s/1/0\n" || g.runs.Load() != 0 {
 		t.Errorf("effects %q, %v, and %d runs here; want the one of the dead process", text, err, g.runs.Load())
 	}
-	verify(t, j, 1)
+	verify(t, j, 2)
 	var tools []string
 	for rec, err := range j.Calls(context.Background(), "s") {
 		if err != nil || !rec.Started.IsZero() || rec.Ended.IsZero() {

@@ -54,7 +54,7 @@ func Example() {
 	// Output:
 	// sending
 	// sent false
-	// rows: 1
+	// rows: 2
 	// sent true
-	// rows: 1
+	// rows: 2
 }

@@ -23,8 +23,10 @@ var migrations = []string{
 		parent_turn INTEGER NOT NULL,
 		owner       TEXT    NOT NULL,
 		created     INTEGER NOT NULL,
-		updated     INTEGER NOT NULL
+		updated     INTEGER NOT NULL,
+		seq         INTEGER NOT NULL
 	) STRICT;
+	CREATE UNIQUE INDEX sessions_chain ON sessions(seq);
 	CREATE INDEX sessions_updated ON sessions(updated, id);
 	CREATE INDEX sessions_parent ON sessions(parent) WHERE parent <> '';
 	CREATE INDEX sessions_owner ON sessions(owner) WHERE owner <> '';

@@ -11,9 +11,9 @@ import (
 func TestOnHead(t *testing.T) {
 	var told []Head
 	g := newRig(t, Options{OnHead: func(h Head) { told = append(told, h) }}, nil)
-	g.submit(1, 1, "once")
+	g.submit(1, 1, "once") // with the claim the session's row, then its own
 	g.submit(2, 1, "read") // waits for no disk
-	if len(told) != 1 || told[0].Rows != 1 {
+	if len(told) != 2 || told[1].Rows != 2 {
 		t.Fatalf("told %v", told)
 	}
 	fails := errors.New("no")
@@ -26,11 +26,11 @@ func TestOnHead(t *testing.T) {
 	if err != fails {
 		t.Fatal(err)
 	}
-	if _, err := g.Begin("t", About{}); err != nil { // syncs, and appends nothing
+	if _, err := g.Resume("s"); err != nil { // syncs, and appends nothing
 		t.Fatal(err)
 	}
 	head, err := g.Head(context.Background())
-	if err != nil || len(told) != 2 || told[1] != head || head.Rows != 2 {
+	if err != nil || len(told) != 3 || told[2] != head || head.Rows != 3 {
 		t.Errorf("told %v, the head is %v, %v", told, head, err)
 	}
 	g.submit(3, 3, "once")

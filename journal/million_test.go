@@ -80,7 +80,7 @@ func TestMillion(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(start)
-	if err := g.write.empty(); err != nil {
+	if err := g.write.empty(context.Background(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(g.path)

@@ -98,7 +98,7 @@ func TestNoRefusals(t *testing.T) {
 	if rows := records(t, j, "s"); len(rows) != 1 || rows[0].Code != "" {
 		t.Errorf("%d rows: %+v", len(rows), rows)
 	}
-	verify(t, j, 1)
+	verify(t, j, 2)
 }
 
 // A handler that says itself that nothing was begun has the row of its call.

@@ -210,7 +210,7 @@ func (w *writer) importSpool(owner string, list []frame) error {
 	for _, k := range order {
 		if !sessions[k.id.Session] {
 			sessions[k.id.Session] = true
-			if _, err := w.touch(k.id.Session, k.claimed); err != nil {
+			if _, err := a.touch(k.id.Session, k.claimed); err != nil {
 				return err
 			}
 		}

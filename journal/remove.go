@@ -1,12 +1,13 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/callgate/callgate/artifact"
 )
@@ -38,64 +39,124 @@ func (r *removalRow) sum() []byte {
 
 func (r *removalRow) what() string { return "removal of session " + r.session }
 
-// spans are all places whose rows were removed.
-type spans map[int64]int64 // place: of the removal
+// spans are the places whose rows were removed, as [first, last] in their order, with
+// gaps between them.
+type spans [][2]int64
 
+// covers reports whether the row that l covers is gone by right. No removal takes
+// another removal away.
 func (s spans) covers(l link) bool {
-	by, ok := s[l.seq]
-	return ok && by > l.seq && l.kind != kindRemoval
+	i, _ := slices.BinarySearchFunc(s, l.seq, func(p [2]int64, place int64) int { return cmp.Compare(p[1], place) })
+	return i < len(s) && s[i][0] <= l.seq && l.kind != kindRemoval
 }
 
+// removedPlaces returns what all removals name. A place that comes after the removal
+// that names it cannot have been removed by it, and does not count.
 func removedPlaces(ctx context.Context, tx *sql.Tx) (spans, error) {
 	rows, err := tx.QueryContext(ctx, `SELECT `+removalColumns+` FROM removals ORDER BY seq`)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	all := spans{}
+	var all spans
 	for rows.Next() {
 		r, err := scanRemoval(rows)
 		if err != nil {
 			return nil, err
 		}
-		var list [][2]int64
+		var list spans
 		if err := json.Unmarshal([]byte(r.places), &list); err != nil {
 			continue // its sum will not be right either
 		}
 		for _, p := range list {
-			for place := max(p[0], 1); place <= p[1] && place < r.seq; place++ {
-				all[place] = r.seq
+			if p[1] = min(p[1], r.seq-1); p[0] <= p[1] {
+				all = append(all, p)
 			}
 		}
 	}
-	return all, rows.Err()
+	return all.joined(), rows.Err()
 }
 
-// Remove removes a session with all that it holds: turns, calls, approvals, the
-// artifacts of its results. The chain keeps a row for each that says nothing but
-// that there was one, and has a new row for the removal, with the reason. It refuses
-// while the session is in use ([ErrInUse]), a call of it is open, or other sessions
-// depend on it ([ErrForked]).
+// joined returns the same places in their order, those that touch as one.
+func (s spans) joined() spans {
+	slices.SortFunc(s, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	var all spans
+	for _, p := range s {
+		if k := len(all); k > 0 && p[0] <= all[k-1][1]+1 {
+			all[k-1][1] = max(all[k-1][1], p[1])
+		} else {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// ErrBytesRemain says that a session was removed, and the chain says so, but that
+// some of what it held is still on the disk: in the log beside the file, until the
+// next removal or until all who have it open close it; or in an artifact that could
+// not be deleted, until [Journal.Collect] can.
+var ErrBytesRemain = errors.New("it was removed, but some of what it held is still on the disk")
+
+// errRunning is why a session stays.
+var errRunning = errors.New("calls of it are running")
+
+// Remove removes a session with all that it holds: turns, calls, approvals, and the
+// artifacts of its results that no other call names. The chain keeps a row for each
+// that says nothing but that there was one, and has a new row for the removal, with
+// the reason. It refuses while the session is in use ([ErrInUse]), a call of it is
+// open, or other sessions depend on it ([ErrForked]).
+//
+// What is removed is overwritten in the file, and the log beside it is emptied. While
+// somebody reads the file that is not possible: it is tried for Options.BusyTimeout,
+// then the error is an [ErrBytesRemain].
 func (j *Journal) Remove(ctx context.Context, session, reason string) error {
-	if _, err := j.Recover(ctx); err != nil {
+	artifacts, err := j.remove(ctx, session, reason)
+	if err != nil {
 		return err
+	}
+	return remain(j.flush(), j.write.empty(ctx, j.opts.BusyTimeout), j.removeArtifacts(artifacts))
+}
+
+// remain makes an [ErrBytesRemain] of the errors that are not nil.
+func remain(errs ...error) error {
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("journal: %w: %w", ErrBytesRemain, err)
+	}
+	return nil
+}
+
+// remove removes the rows of a session, and returns the artifacts that nothing names
+// any more.
+func (j *Journal) remove(ctx context.Context, session, reason string) (artifacts []string, err error) {
+	if _, err := j.Recover(ctx); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
 	}
 	s, err := j.Resume(session)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var kept []string
 	err = j.write.do(true, func(w *writer) (err error) {
-		kept, err = w.remove(session, reason, now())
+		artifacts, err = w.remove(session, reason, now())
 		return err
 	})
 	if err != nil {
-		s.Release()
-		return fmt.Errorf("journal: session %s was not removed: %w", session, err)
+		return nil, errors.Join(notRemoved(session, err), s.Release())
 	}
 	j.spool.release(session, nil)
-	return errors.Join(j.write.empty(), j.removeArtifacts(kept))
+	return artifacts, nil
 }
+
+func notRemoved(session string, err error) error {
+	return fmt.Errorf("journal: session %s was not removed: %w", session, err)
+}
+
+// onlyHere are the artifacts that calls of one session name, and those of no other.
+const onlyHere = `SELECT DISTINCT artifact FROM calls c WHERE session = ? AND artifact <> ''
+	AND NOT EXISTS (SELECT 1 FROM calls WHERE artifact = c.artifact AND artifact <> '' AND session <> c.session)`
+
+// places are those of the rows that a session has in the chain.
+const places = `SELECT seq FROM sessions WHERE id = ?1 UNION ALL SELECT seq FROM calls WHERE session = ?1
+	UNION ALL SELECT seq FROM turns WHERE session = ?1 UNION ALL SELECT seq FROM approvals WHERE session = ?1`
 
 func (w *writer) remove(session, reason string, at int64) (artifacts []string, err error) {
 	for _, q := range []struct {
@@ -103,7 +164,7 @@ func (w *writer) remove(session, reason string, at int64) (artifacts []string, e
 		err   error
 	}{
 		{`SELECT count(*) FROM sessions WHERE parent = ? AND parent <> ''`, ErrForked},
-		{`SELECT count(*) FROM calls WHERE session = ? AND seq IS NULL`, errors.New("calls of it are running")},
+		{`SELECT count(*) FROM calls WHERE session = ? AND seq IS NULL`, errRunning},
 	} {
 		s, err := w.stmt(q.count)
 		if err != nil {
@@ -117,10 +178,10 @@ func (w *writer) remove(session, reason string, at int64) (artifacts []string, e
 			return nil, q.err
 		}
 	}
-	if artifacts, err = column[string](w, `SELECT artifact FROM calls WHERE session = ? AND artifact <> ''`, session); err != nil {
+	if artifacts, err = column[string](w, onlyHere, session); err != nil {
 		return nil, err
 	}
-	places, err := column[int64](w, `SELECT seq FROM calls WHERE session = ?1 UNION ALL SELECT seq FROM turns WHERE session = ?1 UNION ALL SELECT seq FROM approvals WHERE session = ?1 ORDER BY 1`, session)
+	list, err := column[int64](w, places, session)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +190,15 @@ func (w *writer) remove(session, reason string, at int64) (artifacts []string, e
 			return nil, err
 		}
 	}
-	r := &removalRow{session: session, reason: reason, places: string(ranges(places)), removed: at}
+	gone := spans{}
+	for _, place := range list {
+		gone = append(gone, [2]int64{place, place})
+	}
+	b, err := json.Marshal(gone.joined())
+	if err != nil {
+		return nil, err
+	}
+	r := &removalRow{session: session, reason: reason, places: string(b), removed: at}
 	return artifacts, w.append(kindRemoval, func(seq int64) (int64, []byte, error) {
 		res, err := w.run(`INSERT INTO removals (session, reason, places, removed, seq) VALUES (?, ?, ?, ?, ?)`, r.session, r.reason, r.places, r.removed, seq)
 		if err != nil {
@@ -138,20 +207,6 @@ func (w *writer) remove(session, reason string, at int64) (artifacts []string, e
 		r.id, err = res.LastInsertId()
 		return r.id, r.sum(), err
 	})
-}
-
-// ranges returns sorted numbers as a JSON list of [first, last].
-func ranges(sorted []int64) []byte {
-	list := [][2]int64{}
-	for _, n := range sorted {
-		if k := len(list); k > 0 && list[k-1][1] == n-1 {
-			list[k-1][1] = n
-		} else {
-			list = append(list, [2]int64{n, n})
-		}
-	}
-	b, _ := json.Marshal(list) // numbers
-	return b
 }
 
 // column returns the one column of a query, within the transaction.
@@ -186,86 +241,4 @@ func (j *Journal) removeArtifacts(ids []string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// A Retention says what [Journal.Collect] keeps.
-type Retention struct {
-	Age   time.Duration // sessions whose newest turn is older go; 0 means that age is no reason
-	Count int           // of the newest sessions, the others go; 0 means any number
-}
-
-// A Collected is what [Journal.Collect] did with a session, or an artifact that no
-// session refers to.
-type Collected struct {
-	Session  string
-	Artifact string
-	Err      error // why it was left: in use, forked
-}
-
-// Collect removes the sessions that keep does not keep, and the artifacts that are
-// older than its age and that no call refers to. It goes on after one that cannot be
-// removed. With dry it removes nothing and reports what it would.
-func (j *Journal) Collect(ctx context.Context, keep Retention, dry bool) ([]Collected, error) {
-	if keep.Age < 0 || keep.Count < 0 || keep == (Retention{}) {
-		return nil, errors.New("journal: a retention needs an age or a count, and none below 0")
-	}
-	var list []SessionInfo
-	for info, err := range j.Sessions(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, info)
-	}
-	var done []Collected
-	limit := time.Now().Add(-keep.Age)
-	// The newest first: what was forked from another is newer than that.
-	for i, info := range list {
-		if (keep.Age == 0 || !info.Updated.Before(limit)) && (keep.Count == 0 || i < keep.Count) {
-			continue
-		}
-		c := Collected{Session: info.ID}
-		switch {
-		case !dry:
-			c.Err = j.Remove(ctx, info.ID, "retention")
-		case info.InUse:
-			c.Err = ErrInUse
-		}
-		done = append(done, c)
-		if ctx.Err() != nil {
-			return done, ctx.Err()
-		}
-	}
-	orphans, err := j.orphans(ctx, limit, keep.Age)
-	for _, id := range orphans {
-		c := Collected{Artifact: id}
-		if !dry {
-			c.Err = j.removeArtifacts([]string{id})
-		}
-		done = append(done, c)
-	}
-	return done, err
-}
-
-// orphans returns the artifacts older than limit that no call refers to.
-func (j *Journal) orphans(ctx context.Context, limit time.Time, age time.Duration) (ids []string, err error) {
-	if j.opts.Artifacts == nil || age == 0 {
-		return nil, nil
-	}
-	list, err := j.opts.Artifacts.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range list {
-		if !a.Created.Before(limit) {
-			break // oldest first
-		}
-		n := 0
-		if err := j.read.QueryRowContext(ctx, `SELECT count(*) FROM calls WHERE artifact = ?1 AND artifact <> ''`, a.ID).Scan(&n); err != nil {
-			return ids, fmt.Errorf("journal: %w", err)
-		}
-		if n == 0 {
-			ids = append(ids, a.ID)
-		}
-	}
-	return ids, nil
 }

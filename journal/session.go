@@ -64,8 +64,8 @@ func (j *Journal) Begin(id string, about About) (*Session, error) {
 				return fmt.Errorf("session %s, which it is forked from: %w", about.Parent, ErrNoSession)
 			}
 		}
-		return w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, ?, ?, ?, ?, '', ?, ?) ON CONFLICT DO NOTHING`,
-			id, about.Workspace, j.redactText(about.Title), about.Parent, about.ParentTurn, at, at)
+		about.Title = j.redactText(about.Title)
+		return w.create(id, about, at)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -137,6 +137,18 @@ func (s *Session) Release() error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return nil
+}
+
+// create makes the session id and its row of the chain, unless it is there.
+func (w *writer) create(id string, about About, at int64) error {
+	if known, err := w.exists(id); err != nil || known {
+		return err
+	}
+	return w.append(kindSession, func(seq int64) (int64, []byte, error) {
+		r := &sessionRow{id: id, About: about, created: at, seq: seq}
+		return 0, r.sum(), w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated, seq) VALUES (?, ?, ?, ?, ?, '', ?, ?, ?)`,
+			id, about.Workspace, about.Title, about.Parent, about.ParentTurn, at, at, seq)
+	})
 }
 
 func (w *writer) exists(session string) (bool, error) {
@@ -223,7 +235,7 @@ func (w *writer) touch(session string, at int64) (holder string, err error) {
 	var updated int64
 	switch err := s.QueryRow(session).Scan(&holder, &updated); {
 	case errors.Is(err, sql.ErrNoRows):
-		return "", w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, '', '', '', 0, '', ?, ?)`, session, at, at)
+		return "", w.create(session, About{}, at)
 	case err != nil:
 		return "", err
 	case at-updated > time.Second.Microseconds(): // what is listed by age need not be exact
@@ -231,6 +243,32 @@ func (w *writer) touch(session string, at int64) (holder string, err error) {
 	}
 	return holder, nil
 }
+
+// A sessionRow is what the chain covers of a session: all but who holds it and when
+// its newest turn began.
+type sessionRow struct {
+	id string
+	About
+	created int64
+	seq     int64
+}
+
+const sessionRowColumns = `id, workspace, title, parent, parent_turn, created, seq`
+
+func scanSessionRow(s scanner) (*sessionRow, error) {
+	r := new(sessionRow)
+	err := s.Scan(&r.id, &r.Workspace, &r.Title, &r.Parent, &r.ParentTurn, &r.created, &r.seq)
+	return r, err
+}
+
+func (r *sessionRow) sum() []byte {
+	s := newSum(kindSession)
+	s.texts(r.id, r.Workspace, r.Title, r.Parent)
+	s.numbers(int64(r.ParentTurn), r.created)
+	return s.done()
+}
+
+func (r *sessionRow) what() string { return "session " + r.id }
 
 // The open calls are few; by the session each of its calls would be looked at.
 const sessionColumns = `id, workspace, title, parent, parent_turn, owner, created, updated,

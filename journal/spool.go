@@ -301,7 +301,7 @@ func (m *move) write(w *writer) error {
 		r := &m.rows[i]
 		if !sessions[r.session] {
 			sessions[r.session] = true
-			holder, err := w.touch(r.session, r.claimed)
+			holder, err := a.touch(r.session, r.claimed)
 			if err != nil {
 				return err
 			}

@@ -89,7 +89,7 @@ func TestTurns(t *testing.T) {
 	if i := info(t, j, "s"); i.Turns != 35 {
 		t.Errorf("%d turns of the model", i.Turns)
 	}
-	verify(t, j, 70)
+	verify(t, j, 71)
 	j.Close()
 	j = open(t, path, journal.Options{})
 	check()
@@ -128,7 +128,7 @@ func TestTurnAgain(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	say(t, begin(t, j, "t", journal.About{}), "assistant 1 x") // another session's number is its own
-	verify(t, j, 6)
+	verify(t, j, 8)
 }
 
 // A fork is the beginning of its parent and what it adds; neither sees what the

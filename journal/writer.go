@@ -3,10 +3,12 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A writer owns the one connection that writes. Changes that arrive while it
@@ -240,14 +242,42 @@ func (w *writer) run(query string, args ...any) (sql.Result, error) {
 }
 
 // empty writes the log into the file and truncates it, so that nothing which was
-// removed stays in it.
-func (w *writer) empty() error {
-	return w.hand(&change{alone: true, do: func(w *writer) error {
-		// A reader in another process may hold it up; the next one who writes
-		// goes on with it.
-		_, err := w.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
-		return err
-	}})
+// removed stays in it. Somebody who reads the file holds that up; it is tried again
+// until the limit. No attempt waits: others could not write meanwhile.
+func (w *writer) empty(ctx context.Context, limit time.Duration) error {
+	pause := time.Millisecond
+	for end := time.Now().Add(limit); ; pause = min(2*pause, 100*time.Millisecond) {
+		busy := false
+		err := w.hand(&change{alone: true, do: func(w *writer) (err error) {
+			busy, err = w.truncate(limit)
+			return err
+		}})
+		switch {
+		case err != nil:
+			return err
+		case !busy:
+			return nil
+		case !time.Now().Before(end):
+			return fmt.Errorf("the log (-wal) could not be emptied within %v, because somebody reads the file; the next removal empties it, and so does the last who closes it", limit)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("the log (-wal) was not emptied: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// truncate empties the log unless somebody is in the way.
+func (w *writer) truncate(timeout time.Duration) (busy bool, err error) {
+	ctx := context.Background()
+	if _, err := w.conn.ExecContext(ctx, `PRAGMA busy_timeout = 0`); err != nil {
+		return false, err
+	}
+	var log, moved int64
+	err = w.conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved)
+	_, resetErr := w.conn.ExecContext(ctx, fmt.Sprintf(`PRAGMA busy_timeout = %d`, timeout.Milliseconds()))
+	return busy, errors.Join(err, resetErr)
 }
 
 // close commits what was handed over, and closes the connection.

@@ -280,8 +280,8 @@ func sessionsRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID...",
 		Short: "Remove sessions with their turns, calls and outputs",
-		Long: `Remove sessions. What they held is overwritten in the file, and their outputs are
-deleted. The chain keeps a place for each row that was there, without its content,
+		Long: `Remove sessions. What they held is overwritten in the file, and the outputs that no
+other session names are deleted; a warning says if some of it could not be. The chain keeps a place for each row that was there, without its content,
 and a row that says what was removed, when and why; callgate audit verify counts
 them. A session that is in use, or that others were forked from, stays.`,
 		Example: `  callgate sessions rm build-7
@@ -303,7 +303,9 @@ them. A session that is in use, or that others were forked from, stays.`,
 			var failed error
 			for _, id := range args {
 				err := j.Remove(ctx, id, reason)
-				if err != nil {
+				if errors.Is(err, journal.ErrBytesRemain) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "callgate: warning: %s: %v\n", visible(id), err)
+				} else if err != nil {
 					fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v\n", missing(ctx, j, id, err))
 					failed = silent(exitError)
 					continue
@@ -332,8 +334,8 @@ func sessionsCollectCommand() *cobra.Command {
 		Short: "Remove old sessions, and outputs that no session refers to",
 		Long: `Remove the sessions whose last turn is older than --older-than, and all but the
 newest --keep. Without either, journal.keep of your own configuration says what
-stays; without that too, nothing is removed. Sessions in use, and those that others
-were forked from, stay.`,
+stays; without that too, nothing is removed. Sessions that are in use or have a call
+that runs stay, and so do those from which one that stays was forked.`,
 		Example: `  callgate sessions gc --older-than 90d --dry-run
   callgate sessions gc --keep 1000`,
 		Args: cobra.NoArgs,
@@ -355,6 +357,10 @@ were forked from, stay.`,
 			done, err := j.Collect(cmd.Context(), r, dry)
 			if e := showCollected(cmd.OutOrStdout(), done, dry, asJSON); e != nil {
 				return e
+			}
+			if errors.Is(err, journal.ErrBytesRemain) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: warning: %v\n", err)
+				return nil
 			}
 			return err
 		}),
