@@ -76,7 +76,7 @@ const auditRows = `SELECT l.seq, l.kind, l.ref, l.digest, l.hash,
 // bytes, big-endian; and bytes(x) is the length of x as a number and then x. digest
 // covers every column of the row in the same way (the sum functions of this package).
 func (j *Journal) Audit(ctx context.Context, w io.Writer) error {
-	if _, err := j.Head(ctx); err != nil {
+	if _, err := j.Head(ctx); err != nil { // which flushes the spool
 		return err
 	}
 	rows, err := j.read.QueryContext(ctx, auditRows)

@@ -28,7 +28,7 @@ func (j *Journal) Export(ctx context.Context, session string, w io.Writer, opts 
 	if _, err := j.Recover(ctx); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if _, err := j.SessionInfo(ctx, session); err != nil {
+	if _, err := j.SessionInfo(ctx, session); err != nil { // which flushes the spool
 		return err
 	}
 	line, err := j.lineage(ctx, session)

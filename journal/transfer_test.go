@@ -365,6 +365,22 @@ func TestExportOfOpenCalls(t *testing.T) {
 	}
 }
 
+// What is spooled is exported, and audited, as if it were in the database already.
+func TestExportOfAHeldSession(t *testing.T) {
+	h := newHome(t, journal.Options{})
+	s := begin(t, h.Journal, "s", journal.About{})
+	defer s.Release()
+	g := newGate(t, h.Executor(nil))
+	g.submit(1, call("read", `{"n":1}`))
+	if e := parse(t, export(t, h, "s")); len(e.Items) != 1 || e.Items[0].Call.Arguments != `{"n":1}` {
+		t.Errorf("%+v", e)
+	}
+	g.submit(2, call("read", `{"n":2}`))
+	if rows, _ := audit(t, h.Journal); len(rows) != 2 {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // What a dead process left open is settled, and then exported.
 func TestExportOfADeadProcess(t *testing.T) {
 	dir := t.TempDir()
