@@ -14,8 +14,8 @@ import (
 // the row that it covers. Members that a kind of row does not have are left out.
 type AuditRow struct {
 	Place  int64  `json:"place"` // from 1
-	Kind   string `json:"kind"`  // call, turn, approval or removal
-	Ref    int64  `json:"ref"`   // id of the row in the table of its kind
+	Kind   string `json:"kind"`  // session, call, turn, approval or removal
+	Ref    int64  `json:"ref"`   // id of the row in the table of its kind; 0 for a session
 	Digest string `json:"digest"`
 	Hash   string `json:"hash"`
 	// Gone says that the row is not there: it was removed with its session, or by
@@ -27,14 +27,17 @@ type AuditRow struct {
 	Index   *int64  `json:"index,omitempty"`
 	Run     *int64  `json:"run,omitempty"`
 	Role    string  `json:"role,omitempty"` // of a turn
-	Tool    string  `json:"tool,omitempty"`
-	Effect  string  `json:"effect,omitempty"`
-	Verdict string  `json:"verdict,omitempty"`
-	Rule    string  `json:"rule,omitempty"`
-	By      string  `json:"by,omitempty"` // who was asked
-	Owner   string  `json:"owner,omitempty"`
-	State   string  `json:"state,omitempty"`
-	Code    *string `json:"code,omitempty"` // "" is success
+	// Parent is what a session was forked from, after ParentTurn.
+	Parent     string  `json:"parent,omitempty"`
+	ParentTurn *int64  `json:"parentTurn,omitempty"`
+	Tool       string  `json:"tool,omitempty"`
+	Effect     string  `json:"effect,omitempty"`
+	Verdict    string  `json:"verdict,omitempty"`
+	Rule       string  `json:"rule,omitempty"`
+	By         string  `json:"by,omitempty"` // who was asked
+	Owner      string  `json:"owner,omitempty"`
+	State      string  `json:"state,omitempty"`
+	Code       *string `json:"code,omitempty"` // "" is success
 	// Approved is what was said.
 	Approved *bool  `json:"approved,omitempty"`
 	Reason   string `json:"reason,omitempty"` // of a removal
@@ -54,12 +57,14 @@ const auditRows = `SELECT l.seq, l.kind, l.ref, l.digest, l.hash,
 	c.session, c.turn, c.idx, c.run, c.tool, c.effect, c.verdict, c.rule, c.approver, c.owner, c.state, c.code, c.claimed, c.started, c.ended,
 	t.session, t.number, t.role, t.created,
 	a.session, a.turn, a.idx, a.tool, a.rule, a.approver, a.approved, a.asked, a.answered,
-	r.session, r.reason, r.removed
+	r.session, r.reason, r.removed,
+	s.id, s.parent, s.parent_turn, s.created
 	FROM chain AS l
 	LEFT JOIN calls AS c ON l.kind = 'call' AND c.seq = l.seq
 	LEFT JOIN turns AS t ON l.kind = 'turn' AND t.seq = l.seq
 	LEFT JOIN approvals AS a ON l.kind = 'approval' AND a.seq = l.seq
 	LEFT JOIN removals AS r ON l.kind = 'removal' AND r.seq = l.seq
+	LEFT JOIN sessions AS s ON l.kind = 'session' AND s.seq = l.seq
 	ORDER BY l.seq`
 
 // Audit writes the whole chain to w as JSON Lines, an [AuditRow] each, in the order of
@@ -104,14 +109,15 @@ func (j *Journal) Audit(ctx context.Context, w io.Writer) error {
 
 func scanAudit(s scanner) (a AuditRow, err error) {
 	var l link
-	var call, turn, said, removed AuditRow
-	var callTool, effect, verdict, rule, by, owner, state, role, saidTool, saidRule, saidBy, reason *string
-	var claimed, started, ended, created, asked, answered, removedAt *int64
+	var call, turn, said, removed, session AuditRow
+	var callTool, effect, verdict, rule, by, owner, state, role, saidTool, saidRule, saidBy, reason, parent *string
+	var claimed, started, ended, created, asked, answered, removedAt, begun, parentTurn *int64
 	err = s.Scan(&l.seq, &l.kind, &l.ref, &l.digest, &l.hash,
 		&call.Session, &call.Turn, &call.Index, &call.Run, &callTool, &effect, &verdict, &rule, &by, &owner, &state, &call.Code, &claimed, &started, &ended,
 		&turn.Session, &turn.Turn, &role, &created,
 		&said.Session, &said.Turn, &said.Index, &saidTool, &saidRule, &saidBy, &said.Approved, &asked, &answered,
-		&removed.Session, &reason, &removedAt)
+		&removed.Session, &reason, &removedAt,
+		&session.Session, &parent, &parentTurn, &begun)
 	if err != nil {
 		return a, err
 	}
@@ -129,6 +135,11 @@ func scanAudit(s scanner) (a AuditRow, err error) {
 	case removed.Session != nil:
 		a = removed
 		a.Reason, a.Removed = *reason, moment(removedAt)
+	case session.Session != nil:
+		a = session
+		if a.Parent, a.Created = *parent, moment(begun); a.Parent != "" {
+			a.ParentTurn = parentTurn
+		}
 	default:
 		a.Gone = true
 	}

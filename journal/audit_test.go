@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,9 +104,10 @@ func TestAuditIsEnough(t *testing.T) {
 func TestAuditFacts(t *testing.T) {
 	h := newHome(t, journal.Options{})
 	h.story(t, rand.New(rand.NewPCG(3, 3)), "a", journal.About{}, 1, 6)
+	begin(t, h.Journal, "fork", journal.About{Parent: "a", ParentTurn: 2}).Release()
 	rows, _ := audit(t, h.Journal)
 	byPlace := map[int64]journal.AuditRow{}
-	approvals := 0
+	approvals, sessions := 0, []string(nil)
 	for _, row := range rows {
 		byPlace[row.Place] = row
 		switch row.Kind {
@@ -115,6 +117,12 @@ func TestAuditFacts(t *testing.T) {
 			}
 		case "approval":
 			approvals++
+		case "session":
+			begun := info(t, h.Journal, *row.Session)
+			if row.Parent != begun.Parent || (row.ParentTurn == nil) != (begun.Parent == "") || row.ParentTurn != nil && *row.ParentTurn != int64(begun.ParentTurn) || !row.Created.Equal(begun.Created) || row.Ref != 0 {
+				t.Errorf("%+v of %+v", row, begun)
+			}
+			sessions = append(sessions, *row.Session)
 		}
 	}
 	for _, rec := range records(t, h.Journal, "a") {
@@ -142,6 +150,9 @@ func TestAuditFacts(t *testing.T) {
 			t.Errorf("no row says %+v", a)
 		}
 	}
+	if !slices.Equal(sessions, []string{"a", "fork"}) {
+		t.Errorf("sessions %q", sessions)
+	}
 	if approvals != 0 {
 		t.Errorf("%d rows of approvals too many", approvals)
 	}
@@ -150,9 +161,9 @@ func TestAuditFacts(t *testing.T) {
 // A chain that is not what was written is written as it is: an auditor sees that.
 func TestAuditOfABrokenChain(t *testing.T) {
 	path, _ := five(t)
-	tamper(t, path, `DELETE FROM calls WHERE seq = 2; UPDATE chain SET hash = zeroblob(3) WHERE seq = 4; DELETE FROM chain WHERE seq = 3`)
+	tamper(t, path, `DELETE FROM calls WHERE seq = 2; UPDATE chain SET hash = zeroblob(3) WHERE seq = 4; DELETE FROM chain WHERE seq = 3`) // the first is the session
 	rows, _ := audit(t, open(t, path, journal.Options{}))
-	if len(rows) != 4 || !rows[1].Gone || rows[0].Gone || rows[2].Place != 4 || rows[2].Hash != "000000" {
+	if len(rows) != 5 || !rows[1].Gone || rows[0].Gone || rows[2].Place != 4 || rows[2].Hash != "000000" {
 		t.Errorf("%+v", rows)
 	}
 }

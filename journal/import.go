@@ -206,8 +206,8 @@ func (i *importer) write(w *writer, copied *os.File) error {
 		} else if taken {
 			return fmt.Errorf("session %s: %w", id, ErrExists)
 		}
-		if err := w.exec(`INSERT INTO sessions (id, workspace, title, parent, parent_turn, owner, created, updated) VALUES (?, ?, ?, ?, ?, '', ?, ?)`,
-			id, string(s.Workspace), i.j.redactText(string(s.Title)), parent, s.ParentTurn, s.Created, s.Updated); err != nil {
+		about := About{Workspace: string(s.Workspace), Title: i.j.redactText(string(s.Title)), Parent: parent, ParentTurn: int(s.ParentTurn)}
+		if err := errors.Join(w.create(id, about, s.Created), w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, s.Updated, id)); err != nil {
 			return err
 		}
 		names[s.ID], parent = id, id

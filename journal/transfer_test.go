@@ -257,7 +257,7 @@ func TestEveryColumn(t *testing.T) {
 	if a, b := parse(t, file), parse(t, export(t, h, names[0])); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v\nwant\n%+v", b, a)
 	}
-	verify(t, h.Journal, 3)
+	verify(t, h.Journal, 4)
 }
 
 // The rows of an import are nobody's: a journal that is opened again leaves them as
@@ -274,7 +274,7 @@ func TestImportedRowsHaveNoOwner(t *testing.T) {
 	if n, err := j.Recover(context.Background()); n != 0 || err != nil {
 		t.Errorf("%d calls, %v", n, err)
 	}
-	verify(t, j, 3)
+	verify(t, j, 4)
 	if i := info(t, j, "x"); i.InUse || i.Open != 0 || i.Calls != 1 {
 		t.Errorf("%+v", i)
 	}
@@ -336,7 +336,7 @@ func TestImportAnswers(t *testing.T) {
 		t.Errorf("%d runs", g.runs.Load())
 	}
 	want(t, g.submit(2, call("once", `{}`))[0], "", callgate.Done, "")
-	verify(t, other.Journal, 3)
+	verify(t, other.Journal, 4)
 }
 
 // A call that runs cannot be exported, one whose process died can.
@@ -376,7 +376,7 @@ func TestExportOfAHeldSession(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	g.submit(2, call("read", `{"n":2}`))
-	if rows, _ := audit(t, h.Journal); len(rows) != 2 {
+	if rows, _ := audit(t, h.Journal); len(rows) != 3 { // with the session
 		t.Errorf("%+v", rows)
 	}
 }
