@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"internal/closest", "internal/filelock", "internal/plaintext"},
 	{"schema", "workspace", "artifact", "process", "shell"},
 	{".", "internal/yamlfile"},
+	{"journal/transfer"}, // a file format apart from SQLite, which a fuzzer must not have to instrument
 	{"builtin", "journal", "llm"},
 	{"provider/internal/wire"}, // what the codecs share: envelopes, names, schemas as a provider takes them
 	{"agent", "provider/anthropic", "provider/openai", "provider/scripted", "session"},
@@ -114,6 +115,16 @@ func TestRootIsLight(t *testing.T) {
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, light) {
 		t.Errorf("modules linked into the root package:\ngot  %q\nwant %q", got, light)
+	}
+}
+
+// What is fuzzed at the border of the journal links no database: to instrument one
+// takes tens of gigabytes.
+func TestTransferHasNoDatabase(t *testing.T) {
+	for _, p := range list(t, "-deps", "./journal/transfer") {
+		if p.Module != nil && strings.HasPrefix(p.Module.Path, "modernc.org/") {
+			t.Errorf("journal/transfer links %s", p.ImportPath)
+		}
 	}
 }
 

@@ -395,3 +395,40 @@ func BenchmarkOpen(b *testing.B) {
 		r.Close()
 	}
 }
+
+// What is restored has the name that it had elsewhere, and only its own content.
+func TestRestore(t *testing.T) {
+	ctx := context.Background()
+	from := mustPut(t, mustOpen(t, t.TempDir(), Options{}), "text")
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	if created, err := s.Restore(ctx, from.ID, from.SHA256, strings.NewReader("other")); created || !errors.Is(err, ErrChanged) {
+		t.Errorf("other content: %v, %v", created, err)
+	}
+	if created, err := s.Restore(ctx, "../x", from.SHA256, strings.NewReader("text")); created || !errors.Is(err, ErrInvalidID) {
+		t.Errorf("a name that is none: %v, %v", created, err)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if created, err := s.Restore(ctx, from.ID, from.SHA256, strings.NewReader("text")); !created || err != nil {
+		t.Errorf("%v, %v", created, err)
+	}
+	r, err := s.Open(from.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if b, err := io.ReadAll(r); string(b) != "text" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if created, err := s.Restore(ctx, from.ID, from.SHA256, iotest.ErrReader(errors.New("read"))); created || err != nil {
+		t.Errorf("again: %v, %v", created, err)
+	}
+	if created, err := s.Restore(ctx, from.ID, sha256.Sum256([]byte("other")), strings.NewReader("other")); created || !errors.Is(err, ErrChanged) {
+		t.Errorf("another under its name: %v, %v", created, err)
+	}
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -18,6 +18,31 @@ import (
 
 // Put keeps all that r gives, at most MaxItem bytes, and stops when ctx ends. On any error nothing is kept.
 func (s *Store) Put(ctx context.Context, r io.Reader) (Artifact, error) {
+	return s.put(ctx, r, (*Writer).Commit)
+}
+
+// Restore keeps what r gives under an id that it had in another store, if its SHA-256 is sum: other content is
+// [ErrChanged], and so is an id that other content has here. If it is here already, it stays as it is, r is not read, and
+// created is false.
+func (s *Store) Restore(ctx context.Context, id string, sum [sha256.Size]byte, r io.Reader) (created bool, err error) {
+	switch a, err := s.Stat(id); {
+	case err == nil && a.SHA256 == sum:
+		return false, nil
+	case err == nil:
+		return false, fmt.Errorf("%w: %s is here with another one", ErrChanged, a.Ref())
+	case !errors.Is(err, ErrNotFound):
+		return false, err
+	}
+	_, err = s.put(ctx, r, func(w *Writer) (Artifact, error) {
+		if [sha256.Size]byte(w.sum.Sum(nil)) != sum {
+			return Artifact{}, fmt.Errorf("%w: what was to be kept as %s%s", ErrChanged, Scheme, id)
+		}
+		return w.commitAs(id)
+	})
+	return err == nil, err
+}
+
+func (s *Store) put(ctx context.Context, r io.Reader, commit func(*Writer) (Artifact, error)) (Artifact, error) {
 	w, err := s.Create(0)
 	if err != nil {
 		return Artifact{}, err
@@ -33,7 +58,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (Artifact, error) {
 			return Artifact{}, err
 		}
 		if readErr == io.EOF {
-			return w.Commit()
+			return commit(w)
 		} else if readErr != nil {
 			return Artifact{}, readErr
 		}
@@ -153,7 +178,9 @@ func (s *Store) total() (int64, error) {
 func (w *Writer) Size() int64 { return w.size }
 
 // Commit keeps what was written and ends the writer. If a write failed at the operating system, nothing is kept.
-func (w *Writer) Commit() (Artifact, error) {
+func (w *Writer) Commit() (Artifact, error) { return w.commitAs(strings.ToLower(rand.Text()[:idLen])) }
+
+func (w *Writer) commitAs(id string) (Artifact, error) {
 	if w.settled {
 		return Artifact{}, fs.ErrClosed
 	}
@@ -161,7 +188,7 @@ func (w *Writer) Commit() (Artifact, error) {
 		w.Close()
 		return Artifact{}, w.err
 	}
-	a := Artifact{ID: strings.ToLower(rand.Text()[:idLen]), Size: w.size}
+	a := Artifact{ID: id, Size: w.size}
 	w.sum.Sum(a.SHA256[:0])
 	if err := w.commit(&a); err != nil {
 		w.Close()               // if the failure was before the rename

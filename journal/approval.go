@@ -58,15 +58,7 @@ func (j *Journal) Approver(next callgate.Approver) callgate.Approver {
 			if err := w.enter(id.Session, a.asked, j.owner.id); err != nil {
 				return err
 			}
-			return w.append(kindApproval, func(seq int64) (int64, []byte, error) {
-				res, err := w.run(`INSERT INTO approvals (session, turn, idx, tool, tool_digest, digest, rule, reason, approved, approver, message, asked, answered, seq)
-					VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id.Session, id.Turn, id.Index, a.Tool, a.ToolDigest, a.Digest, a.Rule, a.Reason, a.Approved, a.By, a.Message, a.asked, a.answered, seq)
-				if err != nil {
-					return 0, nil, err
-				}
-				a.id, err = res.LastInsertId()
-				return a.id, a.sum(), err
-			})
+			return w.addApproval(a)
 		})
 		if err != nil {
 			return callgate.Answer{}, fmt.Errorf("journal: the answer cannot be recorded: %w", err)
@@ -118,6 +110,20 @@ func (a *approvalRow) sum() []byte {
 	s.texts(a.By, a.Message)
 	s.numbers(a.asked, a.answered)
 	return s.done()
+}
+
+// addApproval writes an approval and puts it at the end of the chain, within the
+// transaction.
+func (w *writer) addApproval(a *approvalRow) error {
+	return w.append(kindApproval, func(seq int64) (int64, []byte, error) {
+		res, err := w.run(`INSERT INTO approvals (session, turn, idx, tool, tool_digest, digest, rule, reason, approved, approver, message, asked, answered, seq)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.Identity.Session, a.Identity.Turn, a.Identity.Index, a.Tool, a.ToolDigest, a.Digest, a.Rule, a.Reason, a.Approved, a.By, a.Message, a.asked, a.answered, seq)
+		if err != nil {
+			return 0, nil, err
+		}
+		a.id, err = res.LastInsertId()
+		return a.id, a.sum(), err
+	})
 }
 
 func (a *approvalRow) what() string { return fmt.Sprintf("approval of call %s", a.Identity) }

@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		os.Exit(reader(dir))
 	case "holder":
 		os.Exit(holder(dir))
+	case "importer":
+		os.Exit(importer(dir))
 	case "keeper":
 		os.Exit(keeper(dir))
 	}

@@ -112,25 +112,31 @@ func (s *Session) Append(t *Turn) error {
 		if last != nil {
 			r.Pos = last.Pos + 1
 		}
-		return w.append(kindTurn, func(seq int64) (int64, []byte, error) {
-			r.seq = seq
-			res, err := w.run(`INSERT INTO turns (session, pos, number, role, format, body, digest, redacted, model, stop, input, output, cache_read, cache_write, created, seq)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, r.Session, r.Pos, r.Number, r.Role, r.Format, r.Body, r.digest, r.Redacted, r.Model, r.Stop,
-				r.Input, r.Output, r.CacheRead, r.CacheWrite, r.created, seq)
-			if err != nil {
-				return 0, nil, err
-			}
-			if r.id, err = res.LastInsertId(); err != nil {
-				return 0, nil, err
-			}
-			return r.id, r.sum(), w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, r.created, s.id)
-		})
+		if err := w.addTurn(r); err != nil {
+			return err
+		}
+		return w.exec(`UPDATE sessions SET updated = ? WHERE id = ?`, r.created, s.id)
 	})
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	t.Session, t.Pos, t.Digest, t.Redacted, t.Created = s.id, there.Pos, r.Digest, there.Redacted, time.UnixMicro(there.created)
 	return nil
+}
+
+// addTurn writes a turn and puts it at the end of the chain, within the transaction.
+func (w *writer) addTurn(r *turnRow) error {
+	return w.append(kindTurn, func(seq int64) (int64, []byte, error) {
+		r.seq = seq
+		res, err := w.run(`INSERT INTO turns (session, pos, number, role, format, body, digest, redacted, model, stop, input, output, cache_read, cache_write, created, seq)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, r.Session, r.Pos, r.Number, r.Role, r.Format, r.Body, r.digest, r.Redacted, r.Model, r.Stop,
+			r.Input, r.Output, r.CacheRead, r.CacheWrite, r.created, seq)
+		if err != nil {
+			return 0, nil, err
+		}
+		r.id, err = res.LastInsertId()
+		return r.id, r.sum(), err
+	})
 }
 
 // Last returns the newest turn of the model in the session, those of the session

@@ -311,3 +311,41 @@ func checkPairs(t *testing.T, history []llm.Message, want map[callgate.Identity]
 		t.Errorf("%d results answer no call", results)
 	}
 }
+
+// A session that was imported goes on as it would have where it comes from: the model
+// is sent the same, and nothing that ran runs again.
+func TestImported(t *testing.T) {
+	ctx := context.Background()
+	j := open(t)
+	c := begin(t, j, "s")
+	newWorld(t, j, c, script).say(t, c, "Go.")
+	c.Close()
+	for _, turn := range []int{1, 3} {
+		name := fmt.Sprint("fork", turn)
+		c, err := session.Fork(ctx, j, "s", turn, name, journal.About{Workspace: "/ws"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newWorld(t, j, c, "turn\nexpect Fork.\ncall note {\"text\":\"f\"}\nturn\nsay End.").say(t, c, "Fork.")
+		c.Close()
+		c = resume(t, j, name)
+		want := c.History()
+		c.Close()
+		var file strings.Builder
+		if err := j.Export(ctx, name, &file, journal.ExportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		other := open(t)
+		if _, err := other.Import(ctx, strings.NewReader(file.String()), "back"); err != nil {
+			t.Fatal(err)
+		}
+		c = resume(t, other, "back")
+		same(t, name, c.History(), want)
+		w := newWorld(t, other, c, "turn\nexpect More.\ncall note {\"text\":\"g\"}\nturn\nsay End.")
+		w.say(t, c, "More.")
+		c.Close()
+		if len(w.ran) != 1 || w.ran["g"] != 1 {
+			t.Errorf("ran: %v", w.ran)
+		}
+	}
+}

@@ -21,7 +21,7 @@ own configuration names a file to which each new head is appended.`,
   callgate audit head >> /mnt/elsewhere/heads
   callgate audit verify --head-file /mnt/elsewhere/heads`,
 	}
-	group(cmd, auditVerifyCommand(), auditHeadCommand())
+	group(cmd, auditVerifyCommand(), auditHeadCommand(), auditExportCommand())
 	return cmd
 }
 

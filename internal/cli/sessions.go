@@ -21,14 +21,15 @@ import (
 func sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List, show, export and remove what was recorded",
+		Short: "List, show, export, import and remove what was recorded",
 		Long: `Everything that ran is recorded in the journal: sessions, their turns, and each
 call with its arguments, who allowed it, when it ran and what came of it.`,
 		Example: `  callgate sessions list
   callgate sessions show build-7
+  callgate sessions export build-7 -o build-7.jsonl
   callgate sessions gc --older-than 90d --dry-run`,
 	}
-	group(cmd, sessionsListCommand(), sessionsShowCommand(), sessionsRemoveCommand(), sessionsCollectCommand())
+	group(cmd, sessionsListCommand(), sessionsShowCommand(), sessionsExportCommand(), sessionsImportCommand(), sessionsRemoveCommand(), sessionsCollectCommand())
 	return cmd
 }
 
