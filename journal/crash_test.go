@@ -297,7 +297,7 @@ func TestAnotherProcessRunsIt(t *testing.T) {
 func TestAnotherProcessRunsItForLong(t *testing.T) {
 	dir := t.TempDir()
 	hold(t, dir)
-	j := open(t, filepath.Join(dir, "journal.db"), journal.Options{Wait: 30 * time.Millisecond})
+	j := open(t, filepath.Join(dir, "journal.db"), journal.Options{Wait: 2 * time.Second})
 	g := newGate(t, j.Executor(nil))
 	want(t, g.submit(1, call("once", `{}`))[0], callgate.OutcomeUnknown, callgate.Unknown, "runs in another process")
 	ctx, cancel := context.WithCancel(context.Background())

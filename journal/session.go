@@ -198,10 +198,13 @@ type heldError struct{ session, owner string }
 func (e *heldError) Error() string   { return fmt.Sprintf("session %s: %v", e.session, ErrInUse) }
 func (e *heldError) Is(t error) bool { return t == ErrInUse }
 
+// takeOver is how long a holder is looked at again before it counts as living.
+const takeOver = 300 * time.Millisecond
+
 // enter makes a change that begins with [writer.enter]. A dead holder of the session
 // is in nobody's way.
 func (j *Journal) enter(durable bool, change func(*writer) error) error {
-	for {
+	for end := time.Now().Add(takeOver); ; {
 		err := j.write.do(durable, change)
 		held, ok := errors.AsType[*heldError](err)
 		if !ok {
@@ -210,7 +213,12 @@ func (j *Journal) enter(durable bool, change func(*writer) error) error {
 		if _, dead, recoverErr := j.recoverFrom(held.owner); recoverErr != nil {
 			return recoverErr
 		} else if !dead {
-			return err
+			// Somebody else may be about to take over from the same dead one: who
+			// looks has its lock for that moment.
+			if !time.Now().Before(end) {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 }
