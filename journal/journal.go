@@ -131,6 +131,13 @@ func open(path string, opts Options) (_ *Journal, err error) {
 	if err := private(path); err != nil {
 		return nil, err
 	}
+	// One file has one name, by which its owners know of each other.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, err
+	}
+	if err := oneName(path); err != nil {
+		return nil, err
+	}
 	j := &Journal{
 		path: path, opts: opts,
 		running: map[callgate.Identity]*flight{}, overstaying: map[callgate.Identity]int{},
