@@ -93,21 +93,26 @@ func Fork(ctx context.Context, j *journal.Journal, from string, turn int, id str
 // ErrNone is the error of [Latest] if there is no session to continue.
 var ErrNone = errors.New("there is no session to continue")
 
-// Latest returns the session of a workspace with the newest turn that an agent had
-// and that no process holds.
+// Latest returns the session of a workspace with the newest turn that an agent had.
+// While a process holds it, that is [journal.ErrInUse]: an older one is not what
+// somebody who goes on with the last one means.
 func Latest(ctx context.Context, j *journal.Journal, workspace string) (string, error) {
 	for info, err := range j.Sessions(ctx) {
 		if err != nil {
 			return "", err
 		}
-		if info.Workspace != workspace || info.InUse {
+		if info.Workspace != workspace {
 			continue
 		}
 		for t, err := range j.Turns(ctx, info.ID) {
 			if err != nil {
 				return "", err
 			}
-			if t.Format == Format {
+			switch {
+			case t.Format != Format:
+			case info.InUse:
+				return info.ID, fmt.Errorf("session %s: %w", info.ID, journal.ErrInUse)
+			default:
 				return info.ID, nil
 			}
 			break

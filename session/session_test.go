@@ -200,7 +200,7 @@ func TestBegin(t *testing.T) {
 		t.Errorf("the last one of another workspace: %q, %v", id, err)
 	}
 	resume(t, j, "s")
-	if id, err := session.Latest(ctx, j, "/ws"); !errors.Is(err, session.ErrNone) {
+	if id, err := session.Latest(ctx, j, "/ws"); !errors.Is(err, journal.ErrInUse) || id != "s" {
 		t.Errorf("the last one while it is in use: %q, %v", id, err)
 	}
 }

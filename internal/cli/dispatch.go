@@ -106,15 +106,15 @@ type dispatch struct {
 
 // begin finds out where the session is.
 func (d *dispatch) begin(cmd *cobra.Command, number int) (err error) {
-	if number < -1 || number < 0 && cmd.Flags().Changed("turn") {
-		return usagef("--turn %d is no number of a turn", number)
-	}
-	if d.next, err = d.gate.nextTurn(); err != nil {
-		return err
+	if number > maxTurnNumber || number < -1 || number < 0 && cmd.Flags().Changed("turn") {
+		return usagef("--turn %d is no number of a turn; use 0 to %d", number, maxTurnNumber)
 	}
 	if number >= 0 {
 		d.next = number
 		return nil
+	}
+	if d.next, err = d.gate.nextTurn(); err != nil {
+		return err
 	}
 	if d.gate.held != nil {
 		d.last, err = d.gate.held.Last(cmd.Context())
@@ -138,7 +138,7 @@ func (d *dispatch) number(format string, body []byte, r llm.Response) (int, erro
 	err := d.gate.held.Append(&journal.Turn{Number: n, Role: journal.Assistant, Format: format, Body: body, Stop: string(r.Stop),
 		Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite})
 	if errors.Is(err, journal.ErrOtherTurn) {
-		return n, usagef("turn %d of session %s was submitted before with other bytes, so nothing ran; without --turn it is a new turn", n, visible(d.gate.session))
+		return n, usagef("turn %d of session %s was submitted before with other bytes, so nothing ran; --turn with a higher number makes it a new turn", n, visible(d.gate.session))
 	}
 	if err != nil {
 		return n, fmt.Errorf("the turn cannot be recorded, so nothing ran: %w", err)
@@ -237,7 +237,7 @@ func (d *dispatch) answer(ctx context.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, decodeError{fmt.Errorf("as %s: %w", f.Name, err)}
 	}
-	number, err := d.number(f.Name, body, response)
+	number, err := d.number(f.Name, bytes.TrimSpace(body), response) // a line end more or less is no other turn
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/callgate/callgate/internal/closest"
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/process"
+	"github.com/callgate/callgate/session"
 	"github.com/callgate/callgate/workspace"
 )
 
@@ -57,6 +58,9 @@ type gate struct {
 // open makes the gate that the flags ask for. What the person at the terminal
 // should know goes to cmd's standard error.
 func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
+	if f.session == "" && cmd.Flags().Changed("session") {
+		return nil, usagef("--session is empty; name a session, or leave the flag out for a new one")
+	}
 	ws, err := workspace.Open(f.workspace)
 	if err != nil {
 		return nil, &failure{exitUsage, err}
@@ -65,8 +69,12 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	if g.session == "" {
 		g.session = newSession()
 	}
+	if err := f.outside(ws.Dir()); err != nil {
+		ws.Close()
+		return nil, err
+	}
 	warnings := ws.Warnings()
-	if g.artifacts, err = openArtifacts(); err != nil {
+	if g.artifacts, err = f.openArtifacts(); err != nil {
 		warnings = append(warnings, "what is too long to show will not be kept: "+err.Error())
 	}
 	sources, err := f.load()
@@ -146,6 +154,13 @@ func (g *gate) hold() (err error) {
 	g.held, err = g.journal.Begin(g.session, journal.About{Workspace: g.workspace.Dir()})
 	if errors.Is(err, journal.ErrInUse) {
 		return fmt.Errorf("session %s is in use by another process; wait for its end, or name another with --session", visible(g.session))
+	}
+	if err != nil {
+		return fmt.Errorf("the session cannot be recorded, so nothing will run: %w", err)
+	}
+	last, err := g.held.Last(context.Background())
+	if err == nil && last != nil && last.Format == session.Format {
+		err = usagef("session %s is an agent's, and turns of others would be no part of its conversation; name another with --session", visible(g.session))
 	}
 	return err
 }
@@ -229,8 +244,14 @@ func (g *gate) nextTurn() (int, error) {
 	if err != nil || last == nil {
 		return 0, err
 	}
+	if last.Number >= maxTurnNumber {
+		return 0, fmt.Errorf("session %s has its last turn, number %d; begin another", visible(g.session), last.Number)
+	}
 	return last.Number + 1, nil
 }
+
+// maxTurnNumber is the highest number of a turn that is taken.
+const maxTurnNumber = 1_000_000_000
 
 // close ends the gate. Its error is about what should have been kept.
 func (g *gate) close() error {
@@ -343,15 +364,6 @@ func quoteWord(name string) string {
 	}
 	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `'`, `'\''`).Replace(name)
 	return "'" + pattern + "'"
-}
-
-// openArtifacts opens the user's store of outputs that were too long to show.
-func openArtifacts() (*artifact.Store, error) {
-	dir, err := stateDir()
-	if err != nil {
-		return nil, err
-	}
-	return artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{})
 }
 
 // stateDir returns the directory of what callgate keeps for the user, by the XDG

@@ -41,6 +41,75 @@ func (f *journalFlags) place() (string, error) {
 	return filepath.Join(dir, "journal.db"), nil
 }
 
+// openArtifacts opens the store of the outputs that were too long to show. It belongs
+// to the journal: what one refers to, another does not know of.
+func (f *journalFlags) openArtifacts() (*artifact.Store, error) {
+	dir, err := f.artifactsPlace()
+	if err != nil {
+		return nil, err
+	}
+	return artifact.Open(dir, artifact.Options{})
+}
+
+func (f *journalFlags) artifactsPlace() (string, error) {
+	if f.journal != "" && f.journal != noJournal {
+		path, err := filepath.Abs(f.journal)
+		if real, e := filepath.EvalSymlinks(path); e == nil {
+			path = real
+		}
+		return path + "-artifacts", err
+	}
+	dir, err := stateDir()
+	return filepath.Join(dir, "artifacts"), err
+}
+
+// outside refuses a workspace that the journal or its artifacts lie in: a tool could
+// change the record of what it did, and read what others put out.
+func (f *journalFlags) outside(workspace string) error {
+	var places []string
+	if f.journal != noJournal {
+		path, err := f.place()
+		if err != nil {
+			return nil // opening it will say so
+		}
+		places = append(places, path)
+	}
+	if dir, err := f.artifactsPlace(); err == nil {
+		places = append(places, dir)
+	}
+	for _, p := range places {
+		if within(workspace, p) {
+			return usagef("%s lies in the workspace, where tools could change the record of what they do; name another file with --journal, another directory for state with XDG_STATE_HOME, or another workspace", visible(p))
+		}
+	}
+	return nil
+}
+
+// within reports whether path, of which the end need not exist, lies below dir.
+func within(dir, path string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return true
+	}
+	rest := ""
+	for {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = filepath.Join(real, rest)
+			break
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			break
+		}
+		path, rest = up, filepath.Join(filepath.Base(path), rest)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
 // keptOpen opens the journal that is there, for commands that read it: they make
 // none.
 func (f *journalFlags) keptOpen(opts journal.Options) (*journal.Journal, error) {

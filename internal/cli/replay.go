@@ -95,7 +95,7 @@ func (f *gateFlags) openUnrecorded(cmd *cobra.Command) (*gate, error) {
 		return nil, &failure{exitUsage, err}
 	}
 	g := &gate{workspace: ws}
-	g.artifacts, _ = openArtifacts() // without them what is too long is compared by what is shown, as with them
+	g.artifacts, _ = f.openArtifacts() // without them what is too long is compared by what is shown, as with them
 	sources, err := f.load()
 	if err == nil {
 		err = g.wire(f.allow, sources)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,19 @@ func (f *resumeFlags) add(cmd *cobra.Command, j *journalFlags) {
 	}
 }
 
+// check refuses what contradicts itself, and names that a shell left empty.
+func (f *resumeFlags) check(cmd *cobra.Command) error {
+	for name, value := range map[string]string{"resume": f.resume, "fork": f.fork} {
+		if value == "" && cmd.Flags().Changed(name) {
+			return usagef("--%s is empty; name a session, as callgate sessions list has them", name)
+		}
+	}
+	if (f.last || f.resume != "") && cmd.Flags().Changed("session") {
+		return usagef("--session names a new session; with --continue or --resume the session has its name")
+	}
+	return nil
+}
+
 // open opens the conversation that the flags ask for, under the name id if it is a
 // new one.
 func (f *resumeFlags) open(ctx context.Context, j *journal.Journal, id, workspace string) (*session.Conversation, error) {
@@ -45,6 +59,8 @@ func (f *resumeFlags) open(ctx context.Context, j *journal.Journal, id, workspac
 		last, err := session.Latest(ctx, j, workspace)
 		if errors.Is(err, session.ErrNone) {
 			return nil, fmt.Errorf("there is no session of %s to continue; callgate sessions list shows all that there are", visible(workspace))
+		} else if errors.Is(err, journal.ErrInUse) {
+			return nil, fmt.Errorf("the last session of %s, %s, is in use by another process; --resume names another, --fork goes on from it in a new one", visible(workspace), visible(last))
 		} else if err != nil {
 			return nil, err
 		}
@@ -103,6 +119,12 @@ The exit code is 0 for a final answer, 4 when the turns are used up.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: does(func(cmd *cobra.Command, args []string) (err error) {
 			ctx := cmd.Context()
+			if err := resume.check(cmd); err != nil {
+				return err
+			}
+			if turns < 0 {
+				return usagef("--max-turns %d is no number of turns", turns)
+			}
 			model, err := loadScript(script)
 			if err != nil {
 				return err
@@ -121,7 +143,10 @@ The exit code is 0 for a final answer, 4 when the turns are used up.`,
 			var conv *session.Conversation
 			if g.journal != nil {
 				if conv, err = resume.open(ctx, g.journal, g.session, g.workspace.Dir()); err != nil {
-					return inUse(err, resume.resume)
+					if resume.last {
+						return err
+					}
+					return inUse(err, cmp.Or(resume.resume, g.session))
 				}
 				defer conv.Close()
 				history, a.Session, a.OnResponse = conv.History(), conv.ID(), conv.Keep

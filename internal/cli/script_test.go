@@ -29,7 +29,13 @@ func TestScripts(t *testing.T) {
 			tmp := filepath.Join(env.WorkDir, "tmp")
 			env.Setenv("TMPDIR", tmp)
 			env.Setenv("TMP", tmp)
-			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			// Not in the directory of the script, which is a workspace at times.
+			state, err := os.MkdirTemp("", "callgate-script-state-")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(state) })
+			env.Setenv("XDG_STATE_HOME", state)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			return os.MkdirAll(tmp, 0o777)

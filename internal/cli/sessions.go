@@ -291,7 +291,7 @@ them. A session that is in use, or that others were forked from, stays.`,
 		ValidArgsFunction: completeSessions(&flags),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			artifacts, err := openArtifacts()
+			artifacts, err := flags.openArtifacts()
 			if err != nil {
 				return err
 			}
@@ -345,7 +345,7 @@ that runs stay, and so do those from which one that stays was forked.`,
 			if err != nil {
 				return err
 			}
-			artifacts, err := openArtifacts()
+			artifacts, err := flags.openArtifacts()
 			if err != nil {
 				return err
 			}
@@ -468,7 +468,9 @@ func completeSessions(flags *journalFlags) cobra.CompletionFunc {
 			if err != nil || len(names) == 50 {
 				break
 			}
-			names = append(names, info.ID)
+			if visible(info.ID) == info.ID { // others cannot be typed
+				names = append(names, info.ID)
+			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}

@@ -53,7 +53,7 @@ kept; it is compared with the digest in the record first.`,
 			}
 			switch {
 			case output:
-				return showOutput(cmd.Context(), cmd.OutOrStdout(), rec)
+				return showOutput(cmd.Context(), cmd.OutOrStdout(), &flags, rec)
 			case asJSON:
 				return printJSON(cmd.OutOrStdout(), viewCall(rec))
 			}
@@ -168,7 +168,7 @@ func plain(s string) string {
 
 // showOutput prints what the tool put out: the whole of it, or what was shown if
 // that is all there was.
-func showOutput(ctx context.Context, w io.Writer, r journal.Record) error {
+func showOutput(ctx context.Context, w io.Writer, f *journalFlags, r journal.Record) error {
 	if !r.Settled {
 		return fmt.Errorf("call %s has not ended", visible(r.Identity.String()))
 	}
@@ -179,7 +179,7 @@ func showOutput(ctx context.Context, w io.Writer, r journal.Record) error {
 		_, err := io.WriteString(w, r.Result.ContentText())
 		return err
 	}
-	store, err := openArtifacts()
+	store, err := f.openArtifacts()
 	if err != nil {
 		return err
 	}

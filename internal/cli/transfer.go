@@ -33,7 +33,7 @@ holds: keep it where you would keep the journal.`,
 			ctx := cmd.Context()
 			var opts journal.Options
 			if whole {
-				artifacts, err := openArtifacts()
+				artifacts, err := flags.openArtifacts()
 				if err != nil {
 					return err
 				}
@@ -96,7 +96,7 @@ file says what ran, and proves nothing.`,
 			if err != nil {
 				return err
 			}
-			artifacts, err := openArtifacts()
+			artifacts, err := flags.openArtifacts()
 			if err != nil {
 				return err
 			}
