@@ -130,7 +130,7 @@ func (j *Journal) rowOf(c callgate.Call, digest [sha256.Size]byte, f specFacts, 
 	args, redacted := j.redact(c.Arguments)
 	return &row{
 		session: id.Session, turn: int64(id.Turn), index: int64(id.Index),
-		callID: c.ID, tool: c.Name, toolDigest: f.digest, arguments: args, digest: digest[:], redacted: redacted,
+		callID: j.redactText(c.ID), tool: j.redactText(c.Name), toolDigest: f.digest, arguments: args, digest: digest[:], redacted: redacted,
 		verdict: d.Verdict.String(), rule: d.Rule, reason: j.redactText(d.Reason), by: d.By, labels: f.labels,
 		sandbox: j.opts.Sandbox, owner: j.owner.id, claimed: now(),
 	}

@@ -86,9 +86,16 @@ was written, 1 if not.`,
 				_, file = journalOptions(sources, nil)
 			}
 			if file != "" {
-				more, err := readHeads(file)
+				path, err := flags.real()
+				if err != nil {
+					return err
+				}
+				more, unreadable, err := readHeads(file, path)
 				if err != nil {
 					return fmt.Errorf("the kept heads cannot be read: %w", err)
+				}
+				for _, u := range unreadable {
+					fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+visible(u))
 				}
 				kept = append(kept, more...)
 			}

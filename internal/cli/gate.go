@@ -138,7 +138,11 @@ func (g *gate) record(f *journalFlags, sources []source) error {
 	opts, heads := journalOptions(sources, g.artifacts)
 	var err error
 	if f.journal != noJournal {
-		if g.heads, err = openHeads(heads); err != nil {
+		path, err := f.real()
+		if err != nil {
+			return err
+		}
+		if g.heads, err = openHeads(heads, path); err != nil {
 			return err
 		}
 		if g.heads != nil {

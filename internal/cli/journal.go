@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,11 +54,7 @@ func (f *journalFlags) openArtifacts() (*artifact.Store, error) {
 
 func (f *journalFlags) artifactsPlace() (string, error) {
 	if f.journal != "" && f.journal != noJournal {
-		path, err := filepath.Abs(f.journal)
-		if real, e := filepath.EvalSymlinks(path); e == nil {
-			path = real
-		}
-		return path + "-artifacts", err
+		return resolved(f.journal) + "-artifacts", nil
 	}
 	dir, err := stateDir()
 	return filepath.Join(dir, "artifacts"), err
@@ -87,27 +84,23 @@ func (f *journalFlags) outside(workspace string) error {
 
 // within reports whether path, of which the end need not exist, lies below dir.
 func within(dir, path string) bool {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return true
+	rel, err := filepath.Rel(resolved(dir), resolved(path))
+	return err != nil || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// resolved returns path without links, as far as it exists.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
 	}
-	rest := ""
-	for {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = filepath.Join(real, rest)
-			break
+	for up, rest := path, ""; ; up, rest = filepath.Dir(up), filepath.Join(filepath.Base(up), rest) {
+		if real, err := filepath.EvalSymlinks(up); err == nil {
+			return filepath.Join(real, rest)
 		}
-		up := filepath.Dir(path)
-		if up == path {
-			break
+		if up == filepath.Dir(up) {
+			return path
 		}
-		path, rest = up, filepath.Join(filepath.Base(path), rest)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // keptOpen opens the journal that is there, for commands that read it: they make
@@ -171,27 +164,54 @@ func keepOf(sources []source) (keep config.Keep) {
 }
 
 // A headsFile is where the heads of the chain are kept outside of the journal, one a
-// line, with the time for people. Lines are only appended, so that several processes
-// may share it and its owner may allow them no more than that.
+// line, with the time and the journal. Lines are only appended, so that several
+// processes and journals may share it and its owner may allow them no more than that.
 type headsFile struct {
-	f   *os.File
-	err error
+	f       *os.File
+	journal string
+	err     error
 }
 
-func openHeads(path string) (*headsFile, error) {
+func openHeads(path, journal string) (*headsFile, error) {
 	if path == "" {
 		return nil, nil
 	}
+	fail := func(err error) error { return fmt.Errorf("the heads of the journal cannot be kept: %w", err) }
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, fail(fmt.Errorf("%s is not a regular file", path)) // opening it might wait
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("the heads of the journal cannot be kept: %w", err)
+		return nil, fail(err)
 	}
-	return &headsFile{f: f}, nil
+	if torn(path) {
+		if _, err := f.WriteString("\n"); err != nil {
+			f.Close()
+			return nil, fail(err)
+		}
+	}
+	return &headsFile{f: f, journal: journal}, nil
+}
+
+// torn reports whether the last line of a file has no end: who wrote it was stopped.
+func torn(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
+		return false
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, st.Size()-1)
+	return err == nil && last[0] != '\n'
 }
 
 // keep is for [journal.Options.OnHead]. It is called by one goroutine.
 func (h *headsFile) keep(head journal.Head) {
-	_, err := fmt.Fprintf(h.f, "%s %s\n", head, time.Now().UTC().Format(time.RFC3339))
+	_, err := fmt.Fprintf(h.f, "%s %s %s\n", head, time.Now().UTC().Format(time.RFC3339), strconv.Quote(h.journal))
 	h.err = errors.Join(h.err, err)
 }
 
@@ -205,25 +225,40 @@ func (h *headsFile) close() error {
 	return h.f.Close()
 }
 
-// readHeads reads a file that [headsFile] wrote, or one with a head a line.
-func readHeads(path string) ([]journal.Head, error) {
+// readHeads reads a file that [headsFile] wrote, or one with a head a line. It leaves
+// out those of other journals. A line that is none, since whoever wrote it was
+// stopped, is told and does not stop the others from being compared.
+func readHeads(path, of string) (heads []journal.Head, unreadable []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	var heads []journal.Head
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
-		word, _, _ := strings.Cut(lines.Text(), " ")
+		word, rest, _ := strings.Cut(lines.Text(), " ")
 		if word == "" {
+			continue
+		}
+		_, name, named := strings.Cut(rest, " ")
+		if other, err := strconv.Unquote(name); named && err == nil && other != of {
 			continue
 		}
 		head, err := journal.ParseHead(word)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+			unreadable = append(unreadable, fmt.Sprintf("%s:%d: it is no head, and was left out", path, n))
+			continue
 		}
 		heads = append(heads, head)
 	}
-	return heads, lines.Err()
+	return heads, unreadable, lines.Err()
+}
+
+// real returns the file of the journal as all who open it name it.
+func (f *journalFlags) real() (string, error) {
+	path, err := f.place()
+	if err != nil {
+		return "", err
+	}
+	return resolved(path), nil
 }

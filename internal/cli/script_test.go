@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"empty":   emptyCommand,
 			"replace": replaceCommand,
+			"append":  appendCommand,
 			"record":  recordCommand,
 		},
 	})
@@ -57,6 +58,15 @@ func replaceCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%q stands in %s %d times", args[1], args[0], n)
 	}
 	ts.Check(os.WriteFile(file, bytes.Replace(data, []byte(args[1]), []byte(args[2]), 1), 0o600))
+}
+
+// append FILE TEXT puts TEXT at the end of FILE, without a line end.
+func appendCommand(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY, 0)
+	ts.Check(err)
+	_, err = f.WriteString(args[1])
+	ts.Check(err)
+	ts.Check(f.Close())
 }
 
 // empty DIR checks that nothing is in DIR, not even a hidden file.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +17,8 @@ import (
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/internal/closest"
 	"github.com/callgate/callgate/journal"
+	"github.com/callgate/callgate/llm"
+	"github.com/callgate/callgate/session"
 )
 
 func sessionsCommand() *cobra.Command {
@@ -238,15 +241,60 @@ func showSession(ctx context.Context, w io.Writer, j *journal.Journal, info jour
 	if err := say("%s", paint.bold(head)); err != nil {
 		return err
 	}
+	said, err := saidIn(ctx, j, info.ID)
+	if err != nil {
+		return err
+	}
+	upTo := func(turn int) error {
+		for len(said) > 0 && said[0].Number <= turn {
+			if err := say("%s", turnLine(paint, said[0])); err != nil {
+				return err
+			}
+			said = said[1:]
+		}
+		return nil
+	}
 	for r, err := range j.Calls(ctx, info.ID) {
+		if err == nil {
+			err = upTo(r.Identity.Turn)
+		}
+		if err == nil {
+			err = say("%s", callLine(paint, r))
+		}
 		if err != nil {
 			return err
 		}
-		if err := say("%s", callLine(paint, r)); err != nil {
-			return err
+	}
+	return upTo(math.MaxInt)
+}
+
+// saidIn returns the turns of a session, without those of the ones that it was forked
+// from.
+func saidIn(ctx context.Context, j *journal.Journal, id string) (said []journal.Turn, err error) {
+	for t, err := range j.Turns(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Session == id {
+			said = append(said, t)
 		}
 	}
-	return nil
+	return said, nil
+}
+
+// turnLine shows in a line what was said.
+func turnLine(paint colours, t journal.Turn) string {
+	text := fmt.Sprintf("%d bytes, as %s", len(t.Body), t.Format)
+	if t.Format == session.Format {
+		var m llm.Message
+		if err := json.Unmarshal(t.Body, &m); err == nil {
+			text = m.Text()
+		}
+	}
+	if t.Input+t.Output > 0 {
+		text += fmt.Sprintf(" (%d tokens in, %d out)", t.Input+t.CacheRead+t.CacheWrite, t.Output)
+	}
+	return paint.faint(fmt.Sprintf("%-7d %s: %s", t.Number, visible(t.Role), visible(clip(strings.ReplaceAll(text, "\n", " "), 100))))
 }
 
 // callLine shows a call in a line.

@@ -102,7 +102,11 @@ file says what ran, and proves nothing.`,
 			}
 			defer artifacts.Close()
 			opts, path := journalOptions(sources, artifacts)
-			heads, err := openHeads(path)
+			real, err := flags.real()
+			if err != nil {
+				return err
+			}
+			heads, err := openHeads(path, real)
 			if err != nil {
 				return err
 			}
