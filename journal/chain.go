@@ -137,12 +137,17 @@ func (w *writer) link(l *link, before []byte) (err error) {
 // Broken is the error of [Journal.Verify]: the first row of the chain at which
 // the file is not what was written.
 type Broken struct {
-	Row int64 // place in the chain, from 1
+	Row int64 // place in the chain, from 1; 0 if it is no row but a table
 	Why string
 }
 
 // Error names the row.
-func (b *Broken) Error() string { return fmt.Sprintf("journal: row %d of the chain: %s", b.Row, b.Why) }
+func (b *Broken) Error() string {
+	if b.Row == 0 {
+		return "journal: " + b.Why
+	}
+	return fmt.Sprintf("journal: row %d of the chain: %s", b.Row, b.Why)
+}
 
 // A Verification is what [Journal.Verify] found.
 type Verification struct {
@@ -180,6 +185,12 @@ func (j *Journal) Verify(ctx context.Context, kept ...Head) (v Verification, err
 		return v, fmt.Errorf("journal: %w", err)
 	}
 	defer tx.Rollback()
+	if err := checkShape(ctx, tx); err != nil {
+		if _, broken := errors.AsType[*Broken](err); broken {
+			return v, err
+		}
+		return v, fmt.Errorf("journal: %w", err)
+	}
 	removed, err := removedPlaces(ctx, tx)
 	if err != nil {
 		return v, fmt.Errorf("journal: %w", err)

@@ -126,7 +126,7 @@ func showVerification(cmd *cobra.Command, v journal.Verification, heads int, err
 	if asJSON {
 		view := struct {
 			Intact   bool   `json:"intact"`
-			Row      int64  `json:"row"` // the first that is not as it was written; 0 for none
+			Row      int64  `json:"row"` // the first that is not as it was written; 0 if it is no row
 			Why      string `json:"why"`
 			Head     string `json:"head"`
 			Rows     int64  `json:"rows"`
@@ -146,6 +146,9 @@ func showVerification(cmd *cobra.Command, v journal.Verification, heads int, err
 			return silent(exitError)
 		}
 		return nil
+	}
+	if isBroken && broken.Row == 0 {
+		return fmt.Errorf("the journal is not what was written: %s", visible(broken.Why))
 	}
 	if isBroken {
 		return fmt.Errorf("the journal is not what was written: row %d of the chain: %s", broken.Row, visible(broken.Why))
