@@ -36,7 +36,7 @@ func TestDiskFails(t *testing.T) {
 	case raced || testing.Short():
 		step = 97
 	case os.Getenv("CI") != "":
-		step = 3
+		step = 9
 	}
 	for _, f := range failures {
 		for _, lasts := range []bool{false, true} {
@@ -62,7 +62,7 @@ func TestDroppedByASync(t *testing.T) {
 	case raced || testing.Short():
 		step, cuts = 5, 1
 	case os.Getenv("CI") != "":
-		step, cuts = 1, 4
+		step, cuts = 1, 2
 	}
 	failEach(t, step, cuts, "sync", func() (*history, *disk) { return &history{Synced: true}, &disk{checkpoints: 40, drops: true} }, func(n, nth int) int32 {
 		if n == nth {

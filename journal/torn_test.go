@@ -88,7 +88,7 @@ func TestTornLog(t *testing.T) {
 	case raced || testing.Short():
 		step = 211*sector + 13
 	case os.Getenv("CI") != "":
-		step = 4*sector + 13
+		step = 12*sector + 13
 	}
 	h, db, log, _ := killed(t)
 	for i := 0; i*step < len(log)+step; i++ {

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -375,39 +374,6 @@ func TestWithoutMain(t *testing.T) {
 	out, err := role(t, "no main").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "process.Main()") {
 		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// Who starts a program under the helper's name, without being its caller, gets the
-// program: the other end of the socket has to be the parent's.
-func TestOutsidersGetNoHelper(t *testing.T) {
-	t.Parallel()
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
-	defer ours.Close()
-	defer theirs.Close()
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, f := range map[string]*os.File{"no socket": null, "a grandparent's": theirs} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a helper would wait for a request
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "/bin/bash", "-c", `(exec -a callgate-process-helper "$0"); :`, self)
-		cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=hello", "CALLGATE_PROCESS_HELPER=1")
-		cmd.ExtraFiles = []*os.File{f}
-		cmd.WaitDelay = time.Second
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "hello" {
-			t.Errorf("%s: %v: %s", name, err, out)
-		}
 	}
 }
 

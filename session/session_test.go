@@ -225,7 +225,7 @@ func TestOthersTurns(t *testing.T) {
 }
 
 // Whatever a crash has taken, the history is one that a model can be sent: each call
-// has one result, in order, that says what is known.
+// has one result, in order, that says what is known (H065).
 func TestProjectAfterAnyCrash(t *testing.T) {
 	j, ctx := open(t), context.Background()
 	c := begin(t, j, "s")
