@@ -69,6 +69,9 @@ func (j *Journal) Approver(next callgate.Approver) callgate.Approver {
 
 // heldElsewhere returns an [ErrInUse] if another process holds the session.
 func (j *Journal) heldElsewhere(ctx context.Context, session string) (held, err error) {
+	if j.write == nil && session != "" {
+		return nil, ErrReadOnly
+	}
 	var owner string
 	switch err := j.read.QueryRowContext(ctx, `SELECT owner FROM sessions WHERE id = ?`, session).Scan(&owner); {
 	case errors.Is(err, sql.ErrNoRows):

@@ -30,6 +30,9 @@ func (j *Journal) Collect(ctx context.Context, keep Retention, dry bool) ([]Coll
 	if keep.Age < 0 || keep.Count < 0 || keep == (Retention{}) {
 		return nil, errors.New("journal: a retention needs an age or a count, and none below 0")
 	}
+	if j.write == nil && !dry {
+		return nil, fmt.Errorf("journal: %w", ErrReadOnly)
+	}
 	if _, err := j.Recover(ctx); err != nil { // the dead have no open calls
 		return nil, fmt.Errorf("journal: %w", err)
 	}

@@ -21,15 +21,20 @@ type ExportOptions struct {
 
 // Export writes a session to w in the format of package transfer, for [Journal.Import].
 // A fork takes the sessions that it was forked from with it, up to the turns that it
-// shares with them. Calls of dead processes are settled first; a call that runs is an
-// error. What is written is one state of the file, so a slow w keeps SQLite from
-// emptying its log. After an error w has a part of a file, which Import refuses.
+// shares with them. Calls of dead processes are settled first, unless the journal was
+// opened to read; a call that is open is an error. What is written is one state of the
+// file, so a slow w keeps SQLite from emptying its log. After an error w has a part of a
+// file, which Import refuses.
 func (j *Journal) Export(ctx context.Context, session string, w io.Writer, opts ExportOptions) error {
 	if _, err := j.Recover(ctx); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if _, err := j.SessionInfo(ctx, session); err != nil { // which flushes the spool
+	info, err := j.SessionInfo(ctx, session) // which flushes the spool
+	if err != nil {
 		return err
+	}
+	if j.write == nil && info.Open > 0 {
+		return fmt.Errorf("journal: session %s was not exported: %d of its calls are open; they run, or their process died: then whoever opens the journal to write settles them", session, info.Open)
 	}
 	line, err := j.lineage(ctx, session)
 	if err != nil {

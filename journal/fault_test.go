@@ -261,6 +261,7 @@ func TestForeignFiles(t *testing.T) {
 		`CREATE TABLE things(x)`:       "another program's",
 		`PRAGMA application_id = 7`:    "another program's",
 		`PRAGMA user_version = 9`:      "format 9, from a newer version",
+		`PRAGMA user_version = -1`:     "format -1",
 		`PRAGMA encoding = "UTF-16le"`: "",
 	} {
 		path := filepath.Join(t.TempDir(), "journal.db")

@@ -143,22 +143,9 @@ func migrate(ctx context.Context, c *sql.Conn) (err error) {
 			c.ExecContext(ctx, `ROLLBACK`)
 		}
 	}()
-	var app, version, tables int
-	for _, q := range []struct {
-		query string
-		into  *int
-	}{
-		{`PRAGMA application_id`, &app}, {`PRAGMA user_version`, &version}, {`SELECT count(*) FROM sqlite_schema`, &tables},
-	} {
-		if err := c.QueryRowContext(ctx, q.query).Scan(q.into); err != nil {
-			return err
-		}
-	}
-	switch {
-	case app != applicationID && (app != 0 || tables > 0):
-		return errors.New("it is another program's database")
-	case version > len(migrations):
-		return fmt.Errorf("it has format %d, from a newer version; this one knows formats up to %d", version, len(migrations))
+	version, err := format(ctx, c)
+	if err != nil {
+		return err
 	}
 	for _, m := range migrations[version:] {
 		if _, err := c.ExecContext(ctx, m); err != nil {
@@ -172,4 +159,31 @@ func migrate(ctx context.Context, c *sql.Conn) (err error) {
 	}
 	_, err = c.ExecContext(ctx, `COMMIT`)
 	return err
+}
+
+// format returns the format of the file, 0 for an empty one, within a transaction. It is
+// an error if the file is no journal, or one of a format that is not known.
+func format(ctx context.Context, c interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (version int, err error) {
+	var app, tables int
+	for _, q := range []struct {
+		query string
+		into  *int
+	}{
+		{`PRAGMA application_id`, &app}, {`PRAGMA user_version`, &version}, {`SELECT count(*) FROM sqlite_schema`, &tables},
+	} {
+		if err := c.QueryRowContext(ctx, q.query).Scan(q.into); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case app != applicationID && (app != 0 || tables > 0):
+		return 0, errors.New("it is another program's database")
+	case version < 0:
+		return 0, fmt.Errorf("it has format %d, which no version writes: it is damaged", version)
+	case version > len(migrations):
+		return 0, fmt.Errorf("it has format %d, from a newer version; this one knows formats up to %d", version, len(migrations))
+	}
+	return version, nil
 }

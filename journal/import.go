@@ -57,6 +57,9 @@ type importer struct {
 }
 
 func (i *importer) all(r io.Reader) (list []SessionInfo, err error) {
+	if i.j.write == nil {
+		return nil, ErrReadOnly
+	}
 	copied, err := os.CreateTemp(filepath.Dir(i.j.path), filepath.Base(i.j.path)+"-import-*") // 0600
 	if err != nil {
 		return nil, err

@@ -88,8 +88,10 @@ type Journal struct {
 	opts  Options
 	owner *owner
 	spool *spool
-	write *writer
+	write *writer // nil if it was opened to read
 	read  *sql.DB
+
+	immutable bool // SQLite was told that nobody writes the file
 
 	latestStmt *sql.Stmt // of read
 
@@ -111,65 +113,79 @@ type flight struct {
 // more files beside it (-wal, -shm), and each process that has it open one more
 // (-owner-…).
 func Open(path string, opts Options) (*Journal, error) {
-	j, err := open(path, opts)
-	// SQLite does not wait where two who wait for each other could be the reason:
-	// one opens the file while the last one who had it open closes it.
-	for end := time.Now().Add(opts.busyTimeout()); busy(err) && time.Now().Before(end); j, err = open(path, opts) {
-		time.Sleep(5 * time.Millisecond)
-	}
+	return patiently(path, opts, (*Journal).open)
+}
+
+// patiently makes a journal of the file by open.
+func patiently(path string, opts Options, open func(*Journal) error) (*Journal, error) {
+	opts.BusyTimeout = opts.busyTimeout()
+	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
-	return j, nil
+	for end := time.Now().Add(opts.BusyTimeout); ; time.Sleep(5 * time.Millisecond) {
+		j := &Journal{
+			path: abs, opts: opts,
+			running: map[callgate.Identity]*flight{}, overstaying: map[callgate.Identity]int{},
+			specs: map[*callgate.Spec]specFacts{},
+		}
+		err := open(j)
+		if err == nil {
+			return j, nil
+		}
+		// SQLite does not wait where two who wait for each other could be the reason:
+		// one opens the file while the last one who had it open closes it.
+		if !busy(err) || !time.Now().Before(end) {
+			return nil, fmt.Errorf("journal %s: %w", path, err)
+		}
+	}
 }
 
-func open(path string, opts Options) (_ *Journal, err error) {
-	opts.BusyTimeout = opts.busyTimeout()
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, err
-	}
+func (j *Journal) open() (err error) {
+	path, opts := j.path, j.opts
 	if err := private(path); err != nil {
-		return nil, err
+		return err
 	}
 	// One file has one name, by which its owners know of each other.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, err
+		return err
 	}
 	if err := oneName(path); err != nil {
-		return nil, err
+		return err
 	}
-	j := &Journal{
-		path: path, opts: opts,
-		running: map[callgate.Identity]*flight{}, overstaying: map[callgate.Identity]int{},
-		specs: map[*callgate.Spec]specFacts{},
-	}
+	j.path = path
 	defer func() {
 		if err != nil {
 			j.Close()
 		}
 	}()
 	if j.write, err = openWriter(dsn(path, opts.BusyTimeout, "journal_mode(WAL)", "secure_delete(1)")); err != nil {
-		return nil, err
-	}
-	if j.read, err = sql.Open("sqlite", dsn(path, opts.BusyTimeout, "query_only(1)")); err != nil {
-		return nil, err
+		return err
 	}
 	j.write.onHead = opts.OnHead
-	j.read.SetMaxOpenConns(4)
-	j.read.SetMaxIdleConns(4)
+	if j.read, err = readers(dsn(path, opts.BusyTimeout, "query_only(1)")); err != nil {
+		return err
+	}
 	if j.latestStmt, err = j.read.Prepare(latest); err != nil {
-		return nil, err
+		return err
 	}
 	if j.owner, err = newOwner(path); err != nil {
-		return nil, err
+		return err
 	}
 	j.spool = newSpool(j.owner)
 	j.write.spool = j.spool
 	go j.mover()
-	if _, err := j.Recover(context.Background()); err != nil {
-		return nil, err
+	_, err = j.Recover(context.Background())
+	return err
+}
+
+func readers(dsn string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err == nil {
+		db.SetMaxOpenConns(4)
+		db.SetMaxIdleConns(4)
 	}
-	return j, nil
+	return db, err
 }
 
 func (o Options) busyTimeout() time.Duration {
@@ -188,11 +204,10 @@ func busy(err error) bool {
 // private makes the file if it is missing, and sees to it that it is a file which
 // its owner alone can read.
 func private(path string) error {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		if st.IsDir() {
-			return errors.New("it is a directory, not a file")
+	if st, err := os.Stat(path); err == nil {
+		if err := regular(st); err != nil {
+			return err
 		}
-		return errors.New("it is not a regular file") // and opening it might block
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -210,6 +225,16 @@ func private(path string) error {
 		if err := f.Chmod(0o600); err != nil {
 			return fmt.Errorf("others can read it, and that cannot be changed: %w", err)
 		}
+	}
+	return nil
+}
+
+func regular(st fs.FileInfo) error {
+	switch {
+	case st.IsDir():
+		return errors.New("it is a directory, not a file")
+	case !st.Mode().IsRegular():
+		return errors.New("it is not a regular file") // and opening it might block
 	}
 	return nil
 }
@@ -233,7 +258,7 @@ func dsn(path string, busy time.Duration, pragmas ...string) string {
 func (j *Journal) Close() error {
 	var errs []error
 	moved := true // all that was spooled
-	if j.spool != nil {
+	if j.spool != nil && j.write != nil {
 		if err := j.closeSpool(); err != nil {
 			errs, moved = append(errs, fmt.Errorf("journal: reads are left for the next Open to record: %w", err)), false
 		}
@@ -245,7 +270,7 @@ func (j *Journal) Close() error {
 		errs = append(errs, j.write.close())
 	}
 	switch {
-	case j.owner == nil:
+	case j.owner == nil || j.owner.file == nil:
 	case moved:
 		j.owner.release()
 	default:

@@ -69,11 +69,15 @@ func (j *Journal) dead(id string) (file *os.File, dead bool) {
 	return f, true
 }
 
-// lives reports whether the owner id is not known dead.
+// lives reports whether the owner id is not known dead. It only looks: the file stays as
+// it is, for whoever recovers what is in it.
 func (j *Journal) lives(id string) bool {
-	file, dead := j.dead(id)
-	file.Close() // it stays, for whoever recovers what is in it
-	return !dead
+	f, err := os.Open(ownerPath(j.path, id))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	return filelock.Look(f) != filelock.Held
 }
 
 const (
@@ -84,8 +88,11 @@ const (
 // Recover settles the calls that dead processes left open as
 // [callgate.OutcomeUnknown], and returns how many they were. Calls of living
 // processes are left alone. Open calls it; it may be called at any time, by any
-// number of processes at once.
+// number of processes at once. A journal that was opened to read recovers nothing.
 func (j *Journal) Recover(ctx context.Context) (calls int, err error) {
+	if j.write == nil {
+		return 0, nil
+	}
 	owners := map[string]bool{}
 	rows, err := j.read.QueryContext(ctx, openOwners)
 	if err != nil {
@@ -126,6 +133,9 @@ func (j *Journal) Recover(ctx context.Context) (calls int, err error) {
 // recoverFrom writes the rows that one owner has spooled, and settles its open calls,
 // if it is dead.
 func (j *Journal) recoverFrom(id string) (calls int, dead bool, err error) {
+	if j.write == nil {
+		return 0, false, ErrReadOnly
+	}
 	file, dead := j.dead(id)
 	if !dead {
 		return 0, false, nil

@@ -381,8 +381,11 @@ func (j *Journal) mover() {
 // flush moves all that was spooled before into the database. It returns when the rows
 // are there for every reader.
 func (j *Journal) flush() error {
-	if j.spool == nil { // while it is being opened
+	switch {
+	case j.spool == nil: // while it is being opened
 		return nil
+	case j.write == nil: // nothing is spooled here
+		return j.unchanged()
 	}
 	if idle, err := j.spool.idle(); idle {
 		return err

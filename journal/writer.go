@@ -13,7 +13,8 @@ import (
 
 // A writer owns the one connection that writes. Changes that arrive while it
 // commits share the next transaction, and so one fsync: the calls of a turn cost
-// about two before their handlers start and two after, however many they are.
+// about two before their handlers start and two after, however many they are. The nil
+// writer is that of a journal which was opened to read, and refuses.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
@@ -79,6 +80,9 @@ func (w *writer) do(durable bool, f func(*writer) error) error {
 
 // hand gives a change to the loop and waits for it.
 func (w *writer) hand(c *change) error {
+	if w == nil {
+		return ErrReadOnly
+	}
 	c.done = make(chan struct{})
 	select {
 	case <-w.closing:

@@ -104,8 +104,17 @@ func resolved(path string) string {
 }
 
 // keptOpen opens the journal that is there, for commands that read it: they make
-// none.
+// none, and change nothing.
 func (f *journalFlags) keptOpen(opts journal.Options) (*journal.Journal, error) {
+	return f.kept(opts, journal.OpenToRead)
+}
+
+// keptToChange opens the journal that is there, for commands that remove from it.
+func (f *journalFlags) keptToChange(opts journal.Options) (*journal.Journal, error) {
+	return f.kept(opts, journal.Open)
+}
+
+func (f *journalFlags) kept(opts journal.Options, open func(string, journal.Options) (*journal.Journal, error)) (*journal.Journal, error) {
 	path, err := f.place()
 	if err != nil {
 		return nil, err
@@ -113,7 +122,7 @@ func (f *journalFlags) keptOpen(opts journal.Options) (*journal.Journal, error) 
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no journal %s: nothing has been recorded there yet", path)
 	}
-	return journal.Open(path, opts)
+	return open(path, opts)
 }
 
 // open opens the journal, and makes it if it is missing; it is nil if the person

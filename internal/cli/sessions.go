@@ -344,7 +344,7 @@ them. A session that is in use, or that others were forked from, stays.`,
 				return err
 			}
 			defer artifacts.Close()
-			j, err := flags.keptOpen(journal.Options{Artifacts: artifacts})
+			j, err := flags.keptToChange(journal.Options{Artifacts: artifacts})
 			if err != nil {
 				return err
 			}
@@ -398,7 +398,7 @@ that runs stay, and so do those from which one that stays was forked.`,
 				return err
 			}
 			defer artifacts.Close()
-			j, err := flags.keptOpen(journal.Options{Artifacts: artifacts})
+			j, err := flags.keptToChange(journal.Options{Artifacts: artifacts})
 			if err != nil {
 				return err
 			}

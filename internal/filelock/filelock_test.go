@@ -5,6 +5,7 @@ package filelock
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -25,7 +26,36 @@ func TestTry(t *testing.T) {
 	if got := Try(b); got != Busy {
 		t.Errorf("a file that another open file holds: %v", got)
 	}
+	r, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if got := Look(r); got != Busy {
+		t.Errorf("a look at a file that another open file holds: %v", got)
+	}
 	a.Close()
+	if got := Look(r); got != Held {
+		t.Errorf("a look at a free file: %v", got)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { // each with an open file of its own
+			f, err := os.Open(name)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			for range 5000 {
+				if got := Look(f); got != Held {
+					t.Errorf("one of several looks at once: %v", got)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 	if got := Try(b); got != Held {
 		t.Errorf("after the holder is closed: %v", got)
 	}

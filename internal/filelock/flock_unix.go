@@ -10,7 +10,20 @@ import (
 
 // Try takes the exclusive lock of f if it is free, without waiting. The file must be open for writing: some network file
 // systems refuse otherwise.
-func Try(f *os.File) State {
+func Try(f *os.File) State { return lock(f, syscall.LOCK_EX) }
+
+// Look tells what Try would, and leaves the lock to others: Held means that nobody has it. It has a shared lock for that
+// moment, so those who look do not see each other, but whoever tries meanwhile is told Busy. The file may be open for
+// reading only.
+func Look(f *os.File) State {
+	state := lock(f, syscall.LOCK_SH)
+	if state == Held {
+		lock(f, syscall.LOCK_UN)
+	}
+	return state
+}
+
+func lock(f *os.File, how int) State {
 	c, err := f.SyscallConn() // not f.Fd(), which would switch the file to blocking mode
 	if err != nil {
 		return Unknown
@@ -18,7 +31,7 @@ func Try(f *os.File) State {
 	var lockErr error
 	if err := c.Control(func(fd uintptr) {
 		for {
-			if lockErr = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB); lockErr != syscall.EINTR {
+			if lockErr = syscall.Flock(int(fd), how|syscall.LOCK_NB); lockErr != syscall.EINTR {
 				return
 			}
 		}
