@@ -202,31 +202,41 @@ func busy(err error) bool {
 }
 
 // private makes the file if it is missing, and sees to it that it is a file which
-// its owner alone can read.
+// its owner alone can read. A file that is there is not opened: to close it again
+// would take this process's locks (POSIX) from who has it open here already.
 func private(path string) error {
-	if st, err := os.Stat(path); err == nil {
-		if err := regular(st); err != nil {
-			return err
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			return f.Close()
 		}
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
+		if !errors.Is(err, fs.ErrExist) { // another was faster, or it is a link to nothing
+			return fmt.Errorf("it cannot be made: %w", reason(err))
 		}
-		return fmt.Errorf("it cannot be opened for writing: %w", err)
+		if st, err = os.Stat(path); err != nil {
+			return reason(err)
+		}
+	} else if err != nil {
+		return reason(err)
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
+	if err := regular(st); err != nil {
 		return err
 	}
 	if st.Mode().Perm()&0o077 != 0 {
-		if err := f.Chmod(0o600); err != nil {
-			return fmt.Errorf("others can read it, and that cannot be changed: %w", err)
+		if err := os.Chmod(path, 0o600); err != nil {
+			return fmt.Errorf("others can read it, and that cannot be changed: %w", reason(err))
 		}
 	}
 	return nil
+}
+
+// reason returns err without the path, which stands before it already.
+func reason(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
 }
 
 func regular(st fs.FileInfo) error {
