@@ -52,7 +52,7 @@ type (
 func (r *Report) WriteJUnit(w io.Writer) error {
 	suite := junitSuite{junitCounts: junitCounts{
 		Name: xmlText("callgate eval " + r.Suite), Tests: len(r.Tasks) + len(r.Skipped),
-		Failures: r.Totals.Failed, Errors: r.Totals.Errors, Skipped: len(r.Skipped),
+		Failures: r.Totals.Failed, Errors: r.Totals.Errors + r.Totals.Incomplete, Skipped: len(r.Skipped),
 	}}
 	whole := 0.0
 	for _, t := range r.Tasks {
@@ -65,7 +65,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		switch t.Status {
 		case Failed:
 			c.Failure = t.problem()
-		case Errors:
+		case Errors, Incomplete:
 			c.Error = t.problem()
 		}
 		suite.Cases = append(suite.Cases, c)
@@ -93,6 +93,9 @@ func (t *TaskReport) problem() *junitProblem {
 		return &junitProblem{Type: "task", Message: xmlText(t.Error), Text: xmlText(t.Error)}
 	}
 	p := &junitProblem{Message: fmt.Sprintf("%d of %d trials passed; %d must", t.Passes, t.Trials, t.Needed)}
+	if t.Status == Incomplete {
+		p.Type, p.Message = "interrupted", fmt.Sprintf("interrupted after %d of %d trials, of which %d passed", t.Trials, t.planned, t.Passes)
+	}
 	var lines []string
 	for i := range t.Results {
 		tr := &t.Results[i]

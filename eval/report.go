@@ -14,6 +14,8 @@ const (
 	Passed Status = "passed"
 	Failed Status = "failed" // the model did not solve it
 	Errors Status = "error"  // the task or the machine is at fault, not the model
+	// Incomplete is a task, or a suite, that was interrupted before its last trial.
+	Incomplete Status = "incomplete"
 )
 
 // A Report is what came of a suite. Its JSON form is described in docs/eval.md.
@@ -37,15 +39,17 @@ type TaskReport struct {
 	K      int    `json:"k"`               // of PassAtK
 	Summary
 	Results []Trial `json:"results"`
+	planned int     // trials to make
 }
 
 // Totals are the figures of a whole suite: sums over tasks, percentiles over
 // all trials, and the means over tasks of PassAt1 and PassAtK.
 type Totals struct {
-	Tasks  int `json:"tasks"`
-	Passed int `json:"passed"`
-	Failed int `json:"failed"`
-	Errors int `json:"errors"`
+	Tasks      int `json:"tasks"`
+	Passed     int `json:"passed"`
+	Failed     int `json:"failed"`
+	Errors     int `json:"errors"`
+	Incomplete int `json:"incomplete"`
 	Summary
 }
 
@@ -143,6 +147,8 @@ func (t *TaskReport) finish() {
 	t.PassAt1, t.PassAtK = PassAt(t.Trials, t.Passes, 1), PassAt(t.Trials, t.Passes, t.K)
 	failed := func(r Trial) bool { return r.Status == Errors }
 	switch {
+	case t.Error == "" && t.Trials < t.planned:
+		t.Status = Incomplete
 	case t.Trials == 0 || slices.ContainsFunc(t.Results, failed):
 		t.Status = Errors
 	case t.Passes >= t.Needed:
@@ -153,30 +159,36 @@ func (t *TaskReport) finish() {
 }
 
 // finish fills in the totals. A task that was not tried counts as one without a
-// pass; a suite without tasks has not passed.
+// pass, unless that is because of an interrupt; a suite without tasks has not passed.
 func (r *Report) finish() {
 	var all []Trial
-	var one, k float64
+	var one, k, n float64
 	r.Totals = Totals{Tasks: len(r.Tasks)}
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
 		t.finish()
 		all = append(all, t.Results...)
-		one, k = one+t.PassAt1, k+t.PassAtK
+		if t.Status != Incomplete || t.Trials > 0 {
+			one, k, n = one+t.PassAt1, k+t.PassAtK, n+1
+		}
 		switch t.Status {
 		case Passed:
 			r.Totals.Passed++
 		case Failed:
 			r.Totals.Failed++
+		case Incomplete:
+			r.Totals.Incomplete++
 		default:
 			r.Totals.Errors++
 		}
 	}
 	r.Totals.Summary = summarize(all)
-	if n := len(r.Tasks); n > 0 {
-		r.Totals.PassAt1, r.Totals.PassAtK = one/float64(n), k/float64(n)
+	if n > 0 {
+		r.Totals.PassAt1, r.Totals.PassAtK = one/n, k/n
 	}
 	switch {
+	case r.Totals.Incomplete > 0:
+		r.Status = Incomplete
 	case r.Totals.Errors > 0 || len(r.Tasks) == 0:
 		r.Status = Errors
 	case r.Totals.Failed > 0:

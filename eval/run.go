@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,12 +33,20 @@ type Runner struct {
 	// Keep leaves what trials wrote in Dir.
 	Keep bool
 	// Trials is how often each task is tried; 0 means as often as it says. A k, or
-	// a number of passes, that is beyond it counts as this number.
+	// a number of passes, that is beyond it counts as this number. It is at most
+	// [MaxTrials].
 	Trials int
 	// Parallel is how many trials run at once; 0 means one. What runs beside a
 	// trial makes it slower, which its duration tells.
 	Parallel int
+	// Tried is told of each trial that was made, with how many of all were; nil
+	// tells nobody. It is called by one goroutine at a time, and the next trials
+	// wait for it.
+	Tried func(t *Task, tr Trial, made, all int)
 }
+
+// MaxTrials bounds the trials of a task, as its file does.
+const MaxTrials = 10000
 
 // A Place is where a trial happens.
 type Place struct {
@@ -57,18 +67,23 @@ type Gate struct {
 
 // Run tries the tasks and judges them. First each task's verifiers are run on its
 // untouched workspace: one that passes without any work is reported as an error and
-// not tried. The error is that of ctx, in which case there is no report; whatever
-// ran has ended then, and nothing is left in Dir unless Keep is set.
+// not tried. When ctx ends, whatever runs ends, the error is that of ctx, and the
+// report has the trials that were over by then; tasks with others left are
+// [Incomplete]. With any other error there is no report. Nothing is left in Dir
+// unless Keep is set.
 func (r *Runner) Run(ctx context.Context, s *Suite) (*Report, error) {
+	if r.Trials < 0 || r.Trials > MaxTrials {
+		return nil, fmt.Errorf("eval: %d trials of a task; use a number from 1 to %d, or 0 for what the task says", r.Trials, MaxTrials)
+	}
 	report := &Report{Suite: s.Path, Skipped: []string{}}
 	for _, t := range s.Skipped {
 		report.Skipped = append(report.Skipped, t.Name)
 	}
 	report.Tasks = make([]TaskReport, len(s.Tasks))
-	r.each(ctx, len(s.Tasks), func(i int) {
-		t, rep := s.Tasks[i], &report.Tasks[i]
+	for i, t := range s.Tasks {
 		n := r.trials(t)
-		rep.Name, rep.File, rep.Results = t.Name, t.path, []Trial{}
+		rep := &report.Tasks[i]
+		rep.Name, rep.File, rep.Results, rep.planned = t.Name, t.path, []Trial{}, n
 		rep.Needed, rep.K = min(n, t.Pass), min(n, t.K)
 		if t.Pass == 0 {
 			rep.Needed = n
@@ -76,27 +91,39 @@ func (r *Runner) Run(ctx context.Context, s *Suite) (*Report, error) {
 		if t.K == 0 {
 			rep.K = n
 		}
-		if err := r.untouched(ctx, t); err != nil {
-			rep.Error = err.Error()
-			return
+	}
+	each(ctx, r.Parallel, slices.All(s.Tasks), func(i int, t *Task) {
+		err := r.untouched(ctx, t)
+		if err != nil && ctx.Err() == nil {
+			report.Tasks[i].Error = err.Error()
 		}
-		rep.Results = make([]Trial, n)
 	})
-	type job struct{ task, trial int }
-	var jobs []job
-	for i := range report.Tasks {
-		for n := range report.Tasks[i].Results {
-			jobs = append(jobs, job{i, n})
+	all := 0
+	for _, t := range report.Tasks {
+		if t.Error == "" {
+			all += t.planned
 		}
 	}
-	r.each(ctx, len(jobs), func(i int) {
-		j := jobs[i]
-		report.Tasks[j.task].Results[j.trial] = r.trial(ctx, s.Tasks[j.task], j.trial+1)
+	var mu sync.Mutex // of what follows
+	made := 0
+	each(ctx, r.Parallel, jobs(report.Tasks), func(i, number int) {
+		tr := r.trial(ctx, s.Tasks[i], number)
+		if ctx.Err() != nil {
+			return // it may have ended because of that
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		report.Tasks[i].Results = append(report.Tasks[i].Results, tr)
+		if made++; r.Tried != nil {
+			r.Tried(s.Tasks[i], tr, made, all)
+		}
 	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	for _, t := range report.Tasks {
+		slices.SortFunc(t.Results, func(a, b Trial) int { return a.Number - b.Number })
 	}
-	report.finish()
+	if report.finish(); report.Status == Incomplete {
+		return report, ctx.Err()
+	}
 	return report, nil
 }
 
@@ -107,19 +134,33 @@ func (r *Runner) trials(t *Task) int {
 	return max(t.Trials, 1)
 }
 
-// each calls do for 0 to n-1, in this order and as many at once as the Runner
-// says, until ctx ends.
-func (r *Runner) each(ctx context.Context, n int, do func(i int)) {
+// jobs yields the trials to make, as places of tasks and numbers of trials: all of
+// the tasks that have no error. They are not all there at once.
+func jobs(tasks []TaskReport) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for i := range tasks {
+			for n := 1; tasks[i].Error == "" && n <= tasks[i].planned; n++ {
+				if !yield(i, n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// each calls do with all of the jobs, in their order and as many at once as
+// parallel says, until ctx ends.
+func each[T any](ctx context.Context, parallel int, all iter.Seq2[int, T], do func(int, T)) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, max(r.Parallel, 1))
-	for i := range n {
+	slots := make(chan struct{}, max(parallel, 1))
+	for i, v := range all {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			do(i)
+			do(i, v)
 		})
 	}
 	wg.Wait()

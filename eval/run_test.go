@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,27 +304,102 @@ func TestParallelIsTheSame(t *testing.T) {
 	}
 }
 
-// When it is canceled, what runs ends, nothing is left, and there is no report.
+// When it is canceled, what runs ends, nothing is left, and the report has what was
+// over by then.
 func TestCanceled(t *testing.T) {
+	for _, test := range []struct{ whole, parallel int }{{0, 2}, {3, 1}, {5, 2}, {6, 2}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var begun atomic.Int64
+		var told []string
+		solve := nth(test.whole)
+		r := Runner{Dir: t.TempDir(), Open: open, Parallel: test.parallel, Trials: 4, Model: func(task *Task) (llm.Model, error) {
+			if begun.Add(1) <= int64(test.whole) {
+				return solve(task)
+			}
+			return model(func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+				cancel()
+				<-ctx.Done()
+				return llm.Response{}, ctx.Err()
+			}), nil
+		}, Tried: func(task *Task, tr Trial, made, all int) {
+			told = append(told, fmt.Sprintf("%s %d/%d %s", task.Name, made, all, tr.Status))
+		}}
+		report, err := r.Run(ctx, suite(t, map[string]string{"f.yaml": writes, "g.yaml": writes, "easy.yaml": "prompt: x\nverify: [{file_absent: {path: a}}]\n"}))
+		cancel()
+		if !errors.Is(err, context.Canceled) || report == nil || report.Status != Incomplete {
+			t.Fatalf("%+v: %v, %+v", test, err, report)
+		}
+		// How far the parallel ones came is not known, but what is reported was done.
+		if report.Totals.Trials != len(told) || report.Totals.Passes != len(told) || len(told) > test.whole || test.parallel == 1 && len(told) != test.whole {
+			t.Errorf("%+v: %d trials, %d passes; told %q", test, report.Totals.Trials, report.Totals.Passes, told)
+		}
+		for i, line := range told {
+			if !strings.Contains(line, fmt.Sprintf(" %d/8 passed", i+1)) {
+				t.Errorf("%+v: told %q", test, told)
+			}
+		}
+		for _, task := range report.Tasks {
+			want := Incomplete
+			if task.Name == "easy" {
+				want = Errors
+			} else if task.Trials == 4 {
+				want = Passed
+			}
+			for _, tr := range task.Results {
+				if tr.Status != Passed {
+					t.Errorf("%+v: trial %d: %s", test, tr.Number, tr.Why())
+				}
+			}
+			if task.Status != want || !slices.IsSortedFunc(task.Results, func(a, b Trial) int { return a.Number - b.Number }) {
+				t.Errorf("%+v: %s is %s, want %s: %s", test, task.Name, task.Status, want, task.Error)
+			}
+		}
+		if n := int(begun.Load()); n > test.whole+test.parallel {
+			t.Errorf("%+v: %d trials began", test, n)
+		}
+		if entries, err := os.ReadDir(r.Dir); err != nil || len(entries) > 0 {
+			t.Errorf("left behind: %v, %v", entries, err)
+		}
+		var b strings.Builder
+		if err := report.WriteJUnit(&b); err != nil || !strings.Contains(b.String(), `type="interrupted"`) {
+			t.Errorf("%+v: %v\n%s", test, err, b.String())
+		}
+	}
+}
+
+// The untouched workspaces are none of a trial's, and an interrupt is no fault of a
+// task.
+func TestCanceledBeforeTheTrials(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var begun atomic.Int64
-	r := Runner{Dir: t.TempDir(), Open: open, Parallel: 2, Trials: 5, Model: func(*Task) (llm.Model, error) {
-		begun.Add(1)
-		return model(func(ctx context.Context, _ llm.Request) (llm.Response, error) {
-			cancel()
-			<-ctx.Done()
-			return llm.Response{}, ctx.Err()
-		}), nil
-	}}
+	cancel()
+	r := Runner{Dir: t.TempDir(), Open: open, Model: says("x")}
 	report, err := r.Run(ctx, suite(t, map[string]string{"f.yaml": writes}))
-	if report != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, %v", report, err)
+	if !errors.Is(err, context.Canceled) || report.Status != Incomplete || report.Tasks[0].Error != "" || report.Totals.Trials != 0 {
+		t.Errorf("%v, %+v", err, report)
 	}
-	if n := begun.Load(); n > 2 {
-		t.Errorf("%d trials began", n)
+}
+
+// Trials that were not made take no room, and a number beyond all measure is an
+// error, which is that of task files.
+func TestTrialsAreBounded(t *testing.T) {
+	s := suite(t, map[string]string{"f.yaml": writes})
+	for _, n := range []int{-1, MaxTrials + 1, 1000000000} {
+		r := Runner{Dir: t.TempDir(), Open: open, Model: says("x"), Trials: n}
+		if report, err := r.Run(t.Context(), s); err == nil || report != nil || !strings.Contains(err.Error(), "10000") {
+			t.Errorf("%d trials: %v", n, err)
+		}
 	}
-	if entries, err := os.ReadDir(r.Dir); err != nil || len(entries) > 0 {
-		t.Errorf("left behind: %v, %v", entries, err)
+	for n, want := range map[int]bool{MaxTrials: true, MaxTrials + 1: false} {
+		_, err := Load(directory(t, map[string]string{"f.yaml": writes + fmt.Sprintf("trials: %d\n", n)}))
+		if (err == nil) != want {
+			t.Errorf("a file with %d trials: %v", n, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := Runner{Dir: t.TempDir(), Open: open, Model: says("x"), Trials: MaxTrials, Tried: func(*Task, Trial, int, int) { cancel() }}
+	report, _ := r.Run(ctx, s)
+	if n := cap(report.Tasks[0].Results); n > 8 || report.Totals.Trials != 1 {
+		t.Errorf("1 trial of %d, room for %d", report.Totals.Trials, n)
 	}
 }
 

@@ -16,5 +16,5 @@
 //
 // The journal keeps digests of tools, not their definitions: that a definition changed is seen, not how. Where arguments
 // were redacted before they were stored, the redacted ones are checked, and every difference says so. Calls of a fork are
-// those of the fork alone; what came before belongs to the session that it was forked from.
+// those of the fork alone; what came before belongs to the session that it was forked from, and [Forked] counts it.
 package replay

@@ -30,11 +30,13 @@ func outputs(then, now callgate.Result) []Difference {
 	}
 	var found []Difference
 	a, b := decode(then.Structured), decode(now.Structured)
+	mirrored := mirrors(then, a) && mirrors(now, b)
+	bare(then, now, a, b)
 	places(&found, "", a, b)
 	if more := len(found) - maxPlaces; more > 0 {
 		found = append(found[:maxPlaces], Difference{What: Output, Now: fmt.Sprintf("and at %s", plural(more, "more place"))})
 	}
-	if mirrors(then, a) && mirrors(now, b) {
+	if mirrored {
 		return found // the text says the same once more
 	}
 	if x, y := text(then), text(now); x != y {
@@ -48,17 +50,19 @@ func ending(r callgate.Result) string {
 	if r.Code == "" {
 		return "success"
 	}
-	return string(r.Code) + ": " + r.Message
+	return string(r.Code) + ": " + said(r.Message)
 }
 
-// text is what a result says, without what is drawn by lot.
+// text is what a result says, without what is drawn by lot or measured.
 func text(r callgate.Result) string {
 	var b strings.Builder
 	if r.Code != "" {
-		fmt.Fprintf(&b, "Error [%s]: %s\n", r.Code, r.Message)
+		fmt.Fprintf(&b, "Error [%s]: %s\n", r.Code, said(r.Message))
 	}
 	for _, n := range r.Notes {
-		b.WriteString(n + "\n")
+		if n = said(n); n != "" {
+			b.WriteString(n + "\n")
+		}
 	}
 	for _, c := range r.Content {
 		if c.Type == "" || c.Type == "text" {
@@ -68,7 +72,7 @@ func text(r callgate.Result) string {
 		fmt.Fprintf(&b, "[%s %s %s %s, %d bytes, sha256 %x]\n", c.Type, c.MIMEType, c.Name, c.URI, len(c.Data), sha256.Sum256(c.Data))
 	}
 	if r.Artifact != "" {
-		return strings.ReplaceAll(b.String(), r.Artifact, "artifact:…")
+		return strings.ReplaceAll(b.String(), r.Artifact, anyArtifact)
 	}
 	return b.String()
 }

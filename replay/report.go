@@ -71,9 +71,10 @@ func (d Difference) String() string {
 // A Report is what [Check] found, with what [Rerun] found if that was asked for.
 type Report struct {
 	Session     string       `json:"session"`
-	Calls       int          `json:"calls"`       // that were judged: the newest run of each
-	Redacted    int          `json:"redacted"`    // of these, with arguments that were not recorded whole
-	Differences []Difference `json:"differences"` // by turn, index, kind and place
+	Fork        *Fork        `json:"fork,omitempty"` // what [Forked] returned; Check leaves it nil
+	Calls       int          `json:"calls"`          // that were judged: the newest run of each
+	Redacted    int          `json:"redacted"`       // of these, with arguments that were not recorded whole
+	Differences []Difference `json:"differences"`    // by turn, index, kind and place
 	Outputs     *Outputs     `json:"outputs,omitempty"`
 }
 
@@ -112,7 +113,7 @@ func (r Report) count() (found, info int) {
 }
 
 // String returns a line for each difference, the diffs indented, and a last line
-// that counts. It is fit for a terminal: what a model or a tool said is shown
+// that counts. Of a fork the first line says which calls are not judged. It is fit for a terminal: what a model or a tool said is shown
 // without control characters.
 func (r Report) String() string {
 	var b strings.Builder
@@ -123,6 +124,13 @@ func (r Report) String() string {
 				fmt.Fprintln(&b, "    "+printable(strings.TrimSuffix(l, "\n")))
 			}
 		}
+	}
+	if f := r.Fork; f != nil {
+		verb := "are"
+		if f.Calls == 1 {
+			verb = "is"
+		}
+		fmt.Fprintf(&b, "forked from session %s after turn %d: %s until then %s not judged here\n", line(f.Parent, 80), f.Turn, plural(f.Calls, "call"), verb)
 	}
 	write(r.Differences)
 	if r.Outputs != nil {
@@ -135,6 +143,10 @@ func (r Report) String() string {
 	fmt.Fprint(&b, plural(r.Calls, "call"))
 	if r.Outputs != nil {
 		fmt.Fprintf(&b, ", %d run again", r.Outputs.Runs)
+	}
+	if r.Calls == 0 && found == 0 {
+		fmt.Fprint(&b, ": there is nothing to judge\n")
+		return b.String()
 	}
 	fmt.Fprint(&b, ", "+plural(found, "difference"))
 	if info > 0 {

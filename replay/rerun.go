@@ -15,7 +15,9 @@ import (
 //
 // Compared are the code, the text (notes, content, and the bytes of images by their
 // digest) and the structured content; not times, attempts, the random fence of an
-// open-world result, nor the reference to a kept output. A result that was cut is
+// open-world result, nor the reference to a kept output. Of tools that run programs
+// (package builtin) the times are left out of what they say, too, and the number of
+// variables that were withheld, which is the caller's. A result that was cut is
 // compared by what was shown. A read-only call that is not run is named with the
 // reason: one whose arguments or result were redacted is not, since the report would
 // show what was not to be stored.

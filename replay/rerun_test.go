@@ -11,6 +11,7 @@ import (
 
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/journal"
+	"github.com/callgate/callgate/process"
 	"github.com/callgate/callgate/replay"
 )
 
@@ -45,6 +46,26 @@ func gives(structured, text string) func() (callgate.Result, error) {
 
 func fails(code callgate.Code, text string) func() (callgate.Result, error) {
 	return func() (callgate.Result, error) { return callgate.Result{}, callgate.Errorf(code, "%s", text) }
+}
+
+// bash answers as the tool bash does.
+func bash(ms int, bytes string, notes ...string) func() (callgate.Result, error) {
+	return func() (callgate.Result, error) {
+		r := callgate.Text("a")
+		r.Notes = append([]string{fmt.Sprintf("exit code: 3, %dms", ms)}, notes...)
+		r.Structured = json.RawMessage(fmt.Sprintf(`{"exit_code":3,"duration_ms":%d.25,"bytes":%s}`, ms, bytes))
+		return r, nil
+	}
+}
+
+// kept is a result whose whole output is somewhere.
+func kept(where string) func() (callgate.Result, error) {
+	return func() (callgate.Result, error) {
+		r := callgate.Text("a")
+		r.Truncated, r.Artifact = true, "artifact:"+where
+		r.Structured = json.RawMessage(`{"artifact":"artifact:` + where + `"}`)
+		return r, nil
+	}
 }
 
 func image(data string) func() (callgate.Result, error) {
@@ -103,6 +124,25 @@ func TestRerun(t *testing.T) {
 			want: []string{"0/0 t: output", "    --- then", "    +++ now", "    @@ -1 +1 @@",
 				"    -[image image/png  , 1 bytes, sha256 ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb]",
 				"    +[image image/png  , 1 bytes, sha256 3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d]"}},
+		{why: "how long a program took", then: fails(callgate.ExecutionError, "exit code: 3, 61ms\nno\n("+process.WithheldLine(1)+")"),
+			now: fails(callgate.ExecutionError, "exit code: 3, 1.5s\nno\n("+process.WithheldLine(12)+")")},
+		{why: "a program that a signal ended", then: fails(callgate.ExecutionError, "exit code: 137 (SIGKILL), 1m5s"), now: fails(callgate.ExecutionError, "exit code: 137 (SIGKILL), 1h2m5s")},
+		{why: "another exit code", then: fails(callgate.ExecutionError, "exit code: 3, 61ms"), now: fails(callgate.ExecutionError, "exit code: 4, 61ms"),
+			want: []string{"0/0 t: output", "    --- then", "    +++ now", "    @@ -1 +1 @@", "    -Error [execution_error]: exit code: 3", "    +Error [execution_error]: exit code: 4"}},
+		{why: "a failure of a program", then: says("a"), now: fails(callgate.ExecutionError, "exit code: 1, 41ms\nno"),
+			want: []string{"0/0 t: code: success, now execution_error: exit code: 1; no"}},
+		{why: "when it was stopped", then: fails(callgate.Timeout, "stopped after 2.0s"), now: fails(callgate.Timeout, "stopped after 2.1s")},
+		{why: "when its output was too much", then: fails(callgate.ExecutionError, "killed after 20ms and 9 bytes of output, which is the limit"),
+			now:  fails(callgate.ExecutionError, "killed after 30ms and 8 bytes of output, which is the limit"),
+			want: []string{"0/0 t: output", "    --- then", "    +++ now", "    @@ -1 +1 @@", "    -Error [execution_error]: killed after … and 9 bytes of output, which is the limit", "    +Error [execution_error]: killed after … and 8 bytes of output, which is the limit"}},
+		{why: "what looks like it elsewhere", then: fails(callgate.ExecutionError, "it says exit code: 3, 61ms"), now: fails(callgate.ExecutionError, "it says exit code: 3, 59ms"),
+			want: []string{"0/0 t: output", "    --- then", "    +++ now", "    @@ -1 +1 @@", "    -Error [execution_error]: it says exit code: 3, 61ms", "    +Error [execution_error]: it says exit code: 3, 59ms"}},
+		{why: "what a program printed", then: says("exit code: 3, 61ms"), now: says("exit code: 3, 59ms"),
+			want: []string{"0/0 t: output", "    --- then", "    +++ now", "    @@ -1 +1 @@", "    -exit code: 3, 61ms", "    +exit code: 3, 59ms"}},
+		{why: "a command line", then: bash(61, "1", "Note: "+process.WithheldLine(3)+"."), now: bash(59, "1")},
+		{why: "a command line that says something else", then: bash(61, "1"), now: bash(61, "2"), want: []string{"0/0 t: output at /bytes: 1, now 2"}},
+		{why: "a duration that is no program's", then: gives(`{"duration_ms":61}`, ""), now: gives(`{"duration_ms":59}`, ""), want: []string{"0/0 t: output at /duration_ms: 61, now 59"}},
+		{why: "where the output is kept", then: kept("1"), now: kept("2")},
 		{why: "what was cut is compared by what was shown", spec: short, then: says(numbers("end")), now: says(numbers("end"))},
 	} {
 		t.Run(c.why, func(t *testing.T) {

@@ -88,9 +88,13 @@ func (s Session) steps() ([]step, error) {
 	}
 	sayCalls := func(number int) {
 		t := calls[number]
-		r := llm.Response{Message: llm.Message{Role: llm.Assistant, Turn: number}, Stop: llm.EndTurn, Cut: len(t) > 0 && t.cut()}
+		r := llm.Response{Message: llm.Message{Role: llm.Assistant, Turn: number}, Stop: llm.EndTurn}
 		for _, rec := range t {
 			r.Message.Blocks, r.Stop = append(r.Message.Blocks, llm.Block{Type: llm.CallBlock, Call: new(callOf(rec))}), llm.ToolUse
+		}
+		var filtered bool
+		if r.Cut, filtered = t.early(); filtered {
+			r.Stop = llm.Refusal
 		}
 		say(number, r)
 		answered(number, len(t))

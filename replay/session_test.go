@@ -136,6 +136,88 @@ func TestModelFromCalls(t *testing.T) {
 	}
 }
 
+// A turn that was cut off or filtered is played as one, even if no call of it is
+// whole.
+func TestModelOfTurnsThatEndedEarly(t *testing.T) {
+	cat := catalog(t, spec("t", any1))
+	for _, c := range []struct {
+		turn callgate.Turn
+		cut  bool
+		stop llm.StopReason
+	}{
+		{callgate.Turn{Calls: []callgate.Call{call("t", `{"a"`)}, Cut: true}, true, llm.ToolUse},
+		{callgate.Turn{Calls: []callgate.Call{call("t", `{"a"`)}, Filtered: true}, false, llm.Refusal},
+		{callgate.Turn{Calls: []callgate.Call{call("t", `{}`), call("t", `{"a"`)}, Filtered: true}, false, llm.Refusal},
+		{callgate.Turn{Calls: []callgate.Call{call("t", `{"a"`)}}, false, llm.ToolUse},
+	} {
+		c.turn.Session = "s"
+		gate := &callgate.Dispatcher{Policy: callgate.AllowAll}
+		j := recorded(t, journal.Options{}, cat, gate, c.turn)
+		got := ask(t, modelOf(t, j, "s"), llm.UserText("go"))
+		if got.Cut != c.cut || got.Stop != c.stop {
+			t.Errorf("%+v: played with cut %v, stop %s", c.turn, got.Cut, got.Stop)
+		}
+		// The gate says the same of it.
+		then, now := gate.Dispatch(t.Context(), cat, c.turn), new(callgate.Dispatcher).Dispatch(t.Context(), cat, got.Turn("", 0))
+		for i := range then {
+			if then[i].Message != now[i].Message {
+				t.Errorf("%+v: %s; then %s", c.turn, now[i].Message, then[i].Message)
+			}
+		}
+		r, err := replay.Check(t.Context(), j.Calls(t.Context(), "s"), cat, callgate.AllowAll)
+		if err != nil || len(r.Differences) > 0 || r.Calls != len(c.turn.Calls) {
+			t.Errorf("%+v: %v, %v", c.turn, r, err)
+		}
+		out, err := replay.Rerun(t.Context(), j.Calls(t.Context(), "s"), catalog(t, spec("t", any1, "read")), &callgate.Dispatcher{Policy: callgate.AllowAll})
+		if err != nil || out.Runs > 0 || len(out.Skipped) > 0 {
+			t.Errorf("%+v: %+v, %v", c.turn, out, err)
+		}
+	}
+}
+
+// The calls of a fork are its own; those that it shares are counted, each once,
+// up to where each session of its line was left.
+func TestForked(t *testing.T) {
+	cat := catalog(t, spec("t", any1))
+	gate := &callgate.Dispatcher{Policy: callgate.AllowAll}
+	j := recorded(t, journal.Options{}, cat, gate, turnOf(1, call("t", `{}`), call("nope", `{}`)), turnOf(2, call("t", `{}`)), turnOf(3, call("t", `{}`)))
+	for _, f := range []struct {
+		id    string
+		about journal.About
+	}{{"f", journal.About{Parent: "s", ParentTurn: 2}}, {"g", journal.About{Parent: "f", ParentTurn: 3}}, {"early", journal.About{Parent: "f", ParentTurn: 1}}, {"empty", journal.About{}}} {
+		s, err := j.Begin(f.id, f.about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.id == "f" {
+			turn := turnOf(3, call("t", `{"f":1}`), call("t", `{"f":2}`))
+			turn.Session = "f"
+			gate.Dispatch(t.Context(), cat, turn)
+		}
+		if err := s.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]string{
+		"s":     "4 calls, 0 differences\n",
+		"f":     "forked from session s after turn 2: 3 calls until then are not judged here\n2 calls, 0 differences\n",
+		"g":     "forked from session f after turn 3: 5 calls until then are not judged here\n0 calls: there is nothing to judge\n",
+		"early": "forked from session f after turn 1: 2 calls until then are not judged here\n0 calls: there is nothing to judge\n",
+		"empty": "0 calls: there is nothing to judge\n",
+	} {
+		r, err := replay.Check(t.Context(), j.Calls(t.Context(), id), cat, callgate.AllowAll)
+		if err == nil {
+			r.Fork, err = replay.Forked(t.Context(), j, id)
+		}
+		if err != nil || r.String() != want || !r.Same() {
+			t.Errorf("%s: %v\n%s\nwant\n%s", id, err, r, want)
+		}
+	}
+	if _, err := replay.Forked(t.Context(), j, "nope"); err == nil {
+		t.Error("a session that is not there was forked")
+	}
+}
+
 // A fork is played from the beginning of the session that it was forked from.
 func TestAFork(t *testing.T) {
 	cat := catalog(t, spec("t", any1))

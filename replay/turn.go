@@ -71,25 +71,46 @@ func redacted(r journal.Record) bool { return callOf(r).Digest() != r.Digest }
 // stand calls of no tool.
 func (t turn) again() callgate.Turn {
 	last := t[len(t)-1].Identity
-	a := callgate.Turn{Session: last.Session, Number: last.Turn, Calls: make([]callgate.Call, last.Index+1), Cut: t.cut()}
+	a := callgate.Turn{Session: last.Session, Number: last.Turn, Calls: make([]callgate.Call, last.Index+1)}
+	a.Cut, a.Filtered = t.early()
 	for _, r := range t {
 		a.Calls[r.Identity.Index] = callOf(r)
 	}
 	return a
 }
 
-// cut reports whether the turn was not whole: every call was refused as malformed,
-// though there is one whose arguments are strict JSON. What is malformed does not
-// depend on a tool.
-func (t turn) cut() bool {
-	whole := false
+// early reports whether the provider ended the turn before it was whole, at its
+// limit or by its safety rules: every call was refused as malformed, with the words
+// of such a turn, or though there is one whose arguments are strict JSON, which is
+// taken for a cut. What is malformed does not depend on a tool.
+func (t turn) early() (cut, filtered bool) {
 	for _, r := range t {
 		if refusedThen(r) != callgate.MalformedArguments {
-			return false
+			return false, false
 		}
-		whole = whole || len(r.Arguments) == 0 || schema.Strict(r.Arguments) == nil
 	}
-	return whole
+	for _, r := range t {
+		switch {
+		case r.Result.Message == cutOff:
+			return true, false
+		case r.Result.Message == filteredOut:
+			return false, true
+		case len(r.Arguments) == 0 || schema.Strict(r.Arguments) == nil:
+			cut = true
+		}
+	}
+	return cut, false
+}
+
+// The words with which the gate refuses the calls of such turns.
+var (
+	cutOff      = refusalOf(callgate.Turn{Calls: make([]callgate.Call, 1), Cut: true})
+	filteredOut = refusalOf(callgate.Turn{Calls: make([]callgate.Call, 1), Filtered: true})
+)
+
+func refusalOf(t callgate.Turn) string {
+	var none *callgate.Catalog
+	return none.Plan(t)[0].Refusal.Message
 }
 
 // refusedThen returns the code with which the plan refused the recorded call, ""

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -49,20 +50,21 @@ The table has a line for each task: trials and passes, pass@1, pass@k (the chanc
 that one of k trials passes, k beside it), the 50th and 95th percentile of the trials'
 durations, tokens read and written, calls, and calls that the gate refused. Below it
 stands why trials did not pass. A task whose verifiers accept its untouched workspace
-is an error.
+is an error. On a terminal each trial is told when it is over.
 
-Exit codes: 0 every task passed, 1 not, 2 a task cannot be read, 130 interrupted.`,
+Exit codes: 0 every task passed, 1 not, 2 a task cannot be read, 130 interrupted:
+then the table has the trials that were over by then.`,
 		Example: `  callgate eval examples/eval
   callgate eval examples/eval --run fix --trials 5 --parallel 2
   callgate eval examples/eval --json > report.json
   callgate eval examples/eval --junit junit.xml`,
 		Args: cobra.ExactArgs(1),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
-			return f.eval(cmd.Context(), cmd.OutOrStdout(), args[0])
+			return f.eval(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0])
 		}),
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.trials, "trials", 0, "try each task `N` times, whatever it says")
+	flags.IntVar(&f.trials, "trials", 0, fmt.Sprintf("try each task `N` times, whatever it says; at most %d", eval.MaxTrials))
 	flags.StringVar(&f.run, "run", "", "try only the tasks whose names match `REGEXP`")
 	flags.IntVar(&f.parallel, "parallel", 1, "try `N` at once; durations grow with it")
 	flags.BoolVar(&f.keep, "keep", false, "keep the workspaces and say where they are")
@@ -75,7 +77,7 @@ Exit codes: 0 every task passed, 1 not, 2 a task cannot be read, 130 interrupted
 	return cmd
 }
 
-func (f *evalFlags) eval(ctx context.Context, w io.Writer, dir string) (err error) {
+func (f *evalFlags) eval(ctx context.Context, w, diagnostics io.Writer, dir string) (err error) {
 	suite, err := f.load(dir)
 	if err != nil {
 		return err
@@ -93,9 +95,12 @@ func (f *evalFlags) eval(ctx context.Context, w io.Writer, dir string) (err erro
 		defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
 	}
 	runner := eval.Runner{Open: openTrial, Dir: base, Keep: f.keep, Trials: f.trials, Parallel: f.parallel}
-	report, err := runner.Run(ctx, suite)
-	if err != nil {
-		return err
+	if !f.json && terminal(diagnostics) {
+		runner.Tried = progress(diagnostics)
+	}
+	report, interrupted := runner.Run(ctx, suite)
+	if report == nil {
+		return interrupted
 	}
 	if f.junit != "" {
 		if err := writeJUnit(f.junit, report); err != nil {
@@ -111,10 +116,33 @@ func (f *evalFlags) eval(ctx context.Context, w io.Writer, dir string) (err erro
 		}
 		err = printReport(w, report, kept)
 	}
-	if err == nil && report.Status != eval.Passed {
-		err = silent(exitError)
+	switch {
+	case err != nil:
+		return err
+	case interrupted != nil:
+		return interrupted
+	case report.Status != eval.Passed:
+		return silent(exitError)
 	}
-	return err
+	return nil
+}
+
+// terminal reports whether somebody watches what is written to w.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
+
+// progress tells of each trial in a line.
+func progress(w io.Writer) func(*eval.Task, eval.Trial, int, int) {
+	paint := coloursFor(w)
+	return func(t *eval.Task, tr eval.Trial, made, all int) {
+		fmt.Fprintf(w, "%d/%d %s, trial %d: %s, %s\n", made, all, visible(t.Name), tr.Number, painted(paint, tr.Status), briefMS(tr.DurationMS))
+	}
 }
 
 // load reads the suite. What cannot be tried is an error in what the user wrote.
@@ -122,20 +150,23 @@ func (f *evalFlags) load(dir string) (*eval.Suite, error) {
 	if f.trials < 0 || f.parallel < 1 {
 		return nil, usagef("--trials and --parallel are numbers from 1")
 	}
+	if f.trials > eval.MaxTrials {
+		return nil, usagef("--trials %d is over %d, the most of a task", f.trials, eval.MaxTrials)
+	}
 	re, err := regexp.Compile(f.run)
 	if err != nil {
 		return nil, usagef("--run: %v", err)
 	}
 	suite, err := eval.Load(dir)
 	if err != nil {
-		return nil, &failure{exitUsage, err}
+		return nil, unreadable(err)
 	}
 	if suite.Select(re); len(suite.Tasks) == 0 {
 		var names []string
 		for _, t := range suite.Skipped {
 			names = append(names, t.Name)
 		}
-		return nil, usagef("--run %q matches no task; there are %s", f.run, strings.Join(names, ", "))
+		return nil, usagef("--run %q matches no task; there are %s", f.run, visible(strings.Join(names, ", ")))
 	}
 	tools, err := builtinNames()
 	if err != nil {
@@ -153,10 +184,14 @@ func (f *evalFlags) load(dir string) (*eval.Suite, error) {
 		}
 	}
 	if len(faults) > 0 {
-		return nil, &failure{exitUsage, errors.Join(faults...)}
+		return nil, unreadable(errors.Join(faults...))
 	}
 	return suite, nil
 }
+
+// unreadable is what is wrong with a suite, whose names and texts are somebody
+// else's.
+func unreadable(err error) error { return usagef("%s", lines(err.Error())) }
 
 // builtinNames returns the names of the tools that a trial has.
 func builtinNames() ([]string, error) {
@@ -215,7 +250,7 @@ func printReport(w io.Writer, r *eval.Report, kept string) error {
 	// no end, so that colours do not move it.
 	width := len("total")
 	for _, t := range r.Tasks {
-		width = max(width, len(t.Name))
+		width = max(width, utf8.RuneCountInString(visible(t.Name)))
 	}
 	row := func(name string, k any, s eval.Summary, result string) {
 		fmt.Fprintf(tw, "%-*s\t%d\t%d\t%.2f\t%.2f\t%v\t%s\t%s\t%d\t%d\t%d\t%d\t  %s\n", width, name, s.Trials, s.Passes, s.PassAt1, s.PassAtK, k,
@@ -223,25 +258,29 @@ func printReport(w io.Writer, r *eval.Report, kept string) error {
 	}
 	fmt.Fprintf(tw, "%-*s\ttrials\tpasses\tpass@1\tpass@k\tk\tp50\tp95\tin\tout\tcalls\trefusals\t  result\n", width, "task")
 	for _, t := range r.Tasks {
-		row(t.Name, t.K, t.Summary, painted(paint, t.Status))
+		row(visible(t.Name), t.K, t.Summary, painted(paint, t.Status))
 	}
-	row("total", "", r.Totals.Summary, fmt.Sprintf("%d of %d tasks passed", r.Totals.Passed, r.Totals.Tasks))
+	result := fmt.Sprintf("%d of %d tasks passed", r.Totals.Passed, r.Totals.Tasks)
+	if r.Status == eval.Incomplete {
+		result += ", " + paint.yellow(fmt.Sprintf("%d incomplete: interrupted", r.Totals.Incomplete))
+	}
+	row("total", "", r.Totals.Summary, result)
 	tw.Flush()
 	for line := range strings.Lines(table.String()) {
 		b.WriteString(strings.TrimPrefix(line, "  "))
 	}
 	for _, t := range r.Tasks {
 		if t.Error != "" {
-			fmt.Fprintf(&b, "\n%s: %s\n%s\n", t.Name, painted(paint, t.Status), indent(lines(t.Error)))
+			fmt.Fprintf(&b, "\n%s: %s\n%s\n", visible(t.Name), painted(paint, t.Status), indent(lines(t.Error)))
 		}
 		for _, tr := range t.Results {
 			if tr.Status != eval.Passed {
-				fmt.Fprintf(&b, "\n%s, trial %d: %s\n%s\n", t.Name, tr.Number, painted(paint, tr.Status), indent(lines(tr.Why())))
+				fmt.Fprintf(&b, "\n%s, trial %d: %s\n%s\n", visible(t.Name), tr.Number, painted(paint, tr.Status), indent(lines(tr.Why())))
 			}
 		}
 	}
 	if kept != "" {
-		fmt.Fprintf(&b, "\nthe workspaces are kept: %s\n", kept)
+		fmt.Fprintf(&b, "\nthe workspaces are kept: %s\n", visible(kept))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -21,7 +21,8 @@ func replayCommand() *cobra.Command {
 of today, and list what is different: turn/index, tool, what, and the JSON Pointer
 of the argument. Nothing runs. A call that was refused and would be refused in the
 same way is no difference; that a tool's definition changed is told, and counts for
-nothing.
+nothing. Of a fork its own calls are judged; the first line counts those of the
+sessions that it was forked from.
 
 With --run-readonly the calls that are read-only, were done, and are allowed run
 again in the workspace, and their outputs are compared. Nothing of that is recorded.
@@ -56,6 +57,9 @@ code is 0 if nothing is different, 1 if something is.`,
 				return err
 			}
 			report.Session = info.ID
+			if report.Fork, err = replay.Forked(cmd.Context(), j, info.ID); err != nil {
+				return err
+			}
 			if rerun {
 				outputs, err := replay.Rerun(cmd.Context(), j.Calls(cmd.Context(), info.ID), g.catalog, &g.dispatcher)
 				if err != nil {
