@@ -201,7 +201,6 @@ type (
 	deleteFunc   = func(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32
 	writeFunc    = func(tls *libc.TLS, file, buf uintptr, n int32, offset int64) int32
 	truncateFunc = func(tls *libc.TLS, file uintptr, size int64) int32
-	syncFunc     = func(tls *libc.TLS, file uintptr, flags int32) int32
 	closeFunc    = func(tls *libc.TLS, file uintptr) int32
 )
 
