@@ -37,7 +37,7 @@ func TestDurableBeforeAndAfterTheHandler(t *testing.T) {
 // still runs, the record is the answer; then it may run again.
 func TestOverstayingIsNotStartedBesideItself(t *testing.T) {
 	g := newRig(t, Options{}, nil)
-	g.gate.Grace = 20 * time.Millisecond
+	g.gate.Grace = 200 * time.Millisecond // twice of it is the journal's time to settle the call
 	release, returned := make(chan struct{}), make(chan struct{})
 	g.do = func() {
 		if g.runs.Load() == 1 {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,15 +114,15 @@ func read(t *testing.T, path string) []byte {
 func TestReadsWaitForNoTransaction(t *testing.T) {
 	g := newHeld(t, Options{})
 	free := g.keepBusy(t)
-	var claims int
+	var claims atomic.Int32
 	g.do = func() {
 		list, err := frames(read(t, fileOf(g.owner)))
 		if err == nil && len(list) > 0 && list[0].parts == partClaim {
-			claims++
+			claims.Add(1)
 		}
 	}
-	if r := g.submit(1, 1, "read")[0]; r.Code != "" || claims != 1 {
-		t.Errorf("%q; %d claims were there when the handler ran", r, claims)
+	if r := g.submit(1, 1, "read")[0]; r.Code != "" || claims.Load() != 1 {
+		t.Errorf("%q; %d claims were there when the handler ran", r, claims.Load())
 	}
 	if list, err := frames(read(t, fileOf(g.owner))); err != nil || len(list) != 2 || list[1].parts != partSettle || g.inFile(t) != 0 {
 		t.Errorf("when it was answered: %d frames, %v; %d rows in the database", len(list), err, g.inFile(t))

@@ -205,7 +205,7 @@ func TestTwoProcesses(t *testing.T) {
 func TestKilledRun(t *testing.T) {
 	kills := 6 // lives
 	if os.Getenv("CI") != "" {
-		kills = 40
+		kills = 16
 	}
 	p := newPlace(t)
 	write := func(name, text string) string {
