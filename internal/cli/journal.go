@@ -52,6 +52,23 @@ func (f *journalFlags) openArtifacts() (*artifact.Store, error) {
 	return artifact.Open(dir, artifact.Options{})
 }
 
+// keptWithOutputs opens the journal that is there, to change it, with the outputs that
+// belong to it. end closes both.
+func (f *journalFlags) keptWithOutputs() (j *journal.Journal, end func(), err error) {
+	artifacts, err := f.openArtifacts()
+	if err != nil {
+		return nil, nil, err
+	}
+	if j, err = f.keptToChange(journal.Options{Artifacts: artifacts}); err != nil {
+		artifacts.Close()
+		return nil, nil, err
+	}
+	return j, func() {
+		j.Close()
+		artifacts.Close()
+	}, nil
+}
+
 func (f *journalFlags) artifactsPlace() (string, error) {
 	if f.journal != "" && f.journal != noJournal {
 		return resolved(f.journal) + "-artifacts", nil
