@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/internal/plaintext"
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/schema"
 )
@@ -124,7 +125,7 @@ func (c *checker) definition(r journal.Record, j callgate.Judgement, add func(Di
 	}
 	if digest != r.ToolDigest && !c.told[r.ToolDigest] { // once will do
 		c.told[r.ToolDigest] = true
-		add(Difference{What: Definition, Then: clip(r.ToolDigest, 12), Now: clip(digest, 12), Info: true})
+		add(Difference{What: Definition, Then: plaintext.Clip(r.ToolDigest, 12), Now: plaintext.Clip(digest, 12), Info: true})
 	}
 }
 

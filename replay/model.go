@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callgate/callgate/internal/plaintext"
 	"github.com/callgate/callgate/llm"
 )
 
@@ -126,8 +127,8 @@ func around(s, other string) string {
 	}
 	const before = 60
 	if len(s) <= 200 || same <= before {
-		return clip(s, 200)
+		return plaintext.Clip(s, 200)
 	}
 	head, _, _ := strings.Cut(s, ",")
-	return clip(head, 80) + " …" + clip(strings.ToValidUTF8(s[same-before:], ""), 200)
+	return plaintext.Clip(head, 80) + " …" + plaintext.Clip(strings.ToValidUTF8(s[same-before:], ""), 200)
 }

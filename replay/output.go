@@ -13,6 +13,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/internal/plaintext"
 )
 
 // Bounds of what a report says of one call's output.
@@ -177,5 +178,5 @@ func value(v any) string {
 	if err := enc.Encode(v); err != nil {
 		return err.Error()
 	}
-	return clip(strings.TrimSuffix(b.String(), "\n"), maxValue)
+	return plaintext.Clip(strings.TrimSuffix(b.String(), "\n"), maxValue)
 }

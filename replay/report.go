@@ -3,7 +3,8 @@ package replay
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/callgate/callgate/internal/plaintext"
 )
 
 // What says what is different about a call.
@@ -169,27 +170,9 @@ func plural(n int, what string) string {
 // line returns text as one line of at most n characters.
 func line(s string, n int) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	return printable(clip(s, n))
-}
-
-// clip returns the first n characters of s, and a mark if there are more.
-func clip(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i] + "…"
-		}
-		n--
-	}
-	return s
+	return printable(plaintext.Clip(s, n))
 }
 
 // printable shows what would move a cursor, change colours or turn the direction
 // of writing as U+FFFD, and a tab as blanks.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ReplaceAll(s, "\t", "    "))
-}
+func printable(s string) string { return plaintext.Visible(strings.ReplaceAll(s, "\t", "    ")) }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/internal/plaintext"
 	"github.com/callgate/callgate/journal"
 )
 
@@ -80,9 +81,9 @@ func (t *tape) find(x *callgate.Execution, call callgate.Call) (int, error) {
 	case named == 0:
 		return 0, fmt.Errorf("replay: no call of the tool %q was recorded", call.Name)
 	case same == 0:
-		return 0, fmt.Errorf("replay: %s recorded, none with the arguments %s", of(named, call.Name), clip(string(call.Arguments), 300))
+		return 0, fmt.Errorf("replay: %s recorded, none with the arguments %s", of(named, call.Name), plaintext.Clip(string(call.Arguments), 300))
 	}
-	return 0, fmt.Errorf("replay: %s recorded with the arguments %s, and all have been given", of(same, call.Name), clip(string(call.Arguments), 300))
+	return 0, fmt.Errorf("replay: %s recorded with the arguments %s, and all have been given", of(same, call.Name), plaintext.Clip(string(call.Arguments), 300))
 }
 
 func of(n int, tool string) string {

@@ -6,7 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/callgate/callgate/internal/plaintext"
 )
 
 func firstLine(s string) string {
@@ -14,27 +15,9 @@ func firstLine(s string) string {
 	return line
 }
 
-// clip returns the first n characters of s, and a mark if there are more.
-func clip(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i] + "…"
-		}
-		n--
-	}
-	return s
-}
-
-// visible returns untrusted text fit for one line of a terminal: what would move
-// the cursor, change colours or turn the direction of writing is shown as U+FFFD.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
+// clip and visible are what package plaintext has, by the names that messages use.
+func clip(s string, n int) string { return plaintext.Clip(s, n) }
+func visible(s string) string     { return plaintext.Visible(s) }
 
 // indent puts four blanks before each line of s.
 func indent(s string) string {
