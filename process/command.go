@@ -68,6 +68,9 @@ type Command struct {
 	// Limit is the number of bytes of output after which the process is killed, all
 	// streams together; 0 means DefaultLimit.
 	Limit int64
+
+	// Sandbox is what the process may touch; the zero one is the cautious choice.
+	Sandbox Sandbox
 }
 
 // A Reason says why a process ended.
@@ -78,6 +81,7 @@ const (
 	Timeout     Reason = "timeout"      // its time, or the deadline of its context, had passed
 	Canceled    Reason = "canceled"     // its context was canceled
 	OutputLimit Reason = "output_limit" // it wrote more than Command.Limit
+	MemoryLimit Reason = "memory_limit" // the kernel killed it for Limits.Memory of its Sandbox
 	// Lost says that the helper that watched over the process was killed. What
 	// could be found of the process was killed then.
 	Lost Reason = "lost"
@@ -106,6 +110,13 @@ type Result struct {
 	// Withheld counts the variables of the caller's environment that the process did
 	// not get.
 	Withheld int
+	// Level is the level of the sandbox that it ran at, never Auto.
+	Level Level
+	// Refused are hosts that it was kept from, without repetitions, the first 32.
+	Refused []Refused
+	// ProcessLimit says that it wanted more processes than it may have. Only a pids
+	// cgroup tells.
+	ProcessLimit bool
 }
 
 // A Process is a process that was started, with all that it started itself.

@@ -1,0 +1,22 @@
+package process
+
+// A Report says what this machine can enforce. Levels are tried, not guessed: each
+// runs a program.
+type Report struct {
+	// Level is what Auto takes, "" if this machine can start none.
+	Level Level
+	// Tried are the levels from the strongest down to the first that starts.
+	Tried []Trial
+	// Landlock is the version of the kernel's Landlock interface, 0 if it has none.
+	Landlock int
+	// Notes are limits that hold on this machine at Level, a sentence each: what is
+	// not enforced and what would change that.
+	Notes []string
+}
+
+// A Trial is one level that was tried.
+type Trial struct {
+	Level Level
+	Err   string // why it does not start, "" if it does
+	Fix   string // what to install or to set
+}
