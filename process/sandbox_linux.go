@@ -104,7 +104,7 @@ func absolute(workspace, p string) string {
 
 // machine returns what the plan of c depends on.
 func (c *Command) machine() machine {
-	m := machine{root: os.Getuid() == 0, homes: homes(), temps: []string{"/tmp", "/var/tmp"}, sockets: sockets(), find: find}
+	m := machine{root: os.Getuid() == 0, homes: homes(), temps: []string{"/tmp", "/var/tmp"}, sockets: sockets(), linked: linkedTree, find: find}
 	if t := os.TempDir(); !within(c.Env.Workspace, t) {
 		m.temps = append(m.temps, t)
 	}
@@ -122,12 +122,12 @@ func (c *Command) machine() machine {
 
 // find is for machine.find.
 func find(path string) (real string, dir, ok bool) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil { // most do not exist, and this takes one step
 		return "", false, false
 	}
-	st, err := os.Stat(real)
-	return real, err == nil && st.IsDir(), err == nil
+	real, err := filepath.EvalSymlinks(path)
+	return real, st.Mode&unix.S_IFMT == unix.S_IFDIR, err == nil
 }
 
 // homes are the home directories of the caller: by its environment, which names where
