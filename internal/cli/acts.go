@@ -207,6 +207,12 @@ func (s *site) try(ctx context.Context, a act, program string, level process.Lev
 	if err != nil {
 		return notTried, err.Error()
 	}
+	return s.judge(a, r)
+}
+
+// judge says what came of an act whose script has run; a shell that ended before it
+// tried anything has not.
+func (s *site) judge(a act, r process.Result) (outcome, string) {
 	if !strings.Contains(said(r), began) {
 		return notTried, fmt.Sprintf("the shell did not run: exit code %d, %s", r.ExitCode, clip(said(r), 200))
 	}
