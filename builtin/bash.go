@@ -29,7 +29,8 @@ type bashInput struct {
 type bashOutput struct {
 	ExitCode   int     `json:"exit_code" description:"128 and the signal's number if a signal ended the command."`
 	Signal     string  `json:"signal,omitempty"`
-	Reason     string  `json:"reason" description:"exited, timeout, canceled, output_limit or lost"`
+	Reason     string  `json:"reason" description:"exited, timeout, canceled, output_limit, memory_limit or lost"`
+	Sandbox    string  `json:"sandbox,omitempty" description:"Level of the sandbox that it ran at."`
 	DurationMS float64 `json:"duration_ms"`
 	Bytes      int64   `json:"bytes" description:"Of output, those left out included."`
 	Truncated  bool    `json:"truncated"`
@@ -92,13 +93,13 @@ func (p *Programs) bash(ctx context.Context, ws *workspace.Workspace, in bashInp
 	if in.TimeoutMS > 0 {
 		limit = min(time.Duration(in.TimeoutMS)*time.Millisecond, bashMaxTimeout)
 	}
-	res, kept, err := p.run(ctx, process.Command{Args: process.Shell(in.Command), Dir: dir, Env: p.Env, Timeout: limit})
+	res, kept, err := p.run(ctx, process.Command{Args: process.Shell(in.Command), Dir: dir, Env: p.Env, Sandbox: p.Sandbox, Timeout: limit})
 	if err != nil {
 		return callgate.Result{}, err
 	}
 	text, cut := shown(res.Output)
 	out := bashOutput{
-		ExitCode: res.ExitCode, Signal: res.Signal, Reason: string(res.Reason), DurationMS: float64(res.Duration.Microseconds()) / 1000,
+		ExitCode: res.ExitCode, Signal: res.Signal, Reason: string(res.Reason), Sandbox: string(res.Level), DurationMS: float64(res.Duration.Microseconds()) / 1000,
 		Bytes: res.Output.Total, Background: res.Background,
 	}
 	r := callgate.Result{Content: []callgate.Content{{Type: "text", Text: text}}, Notes: []string{exitLine(res)}}
@@ -121,13 +122,14 @@ func (p *Programs) bash(ctx context.Context, ws *workspace.Workspace, in bashInp
 	if hint := exitHint(res); hint != "" {
 		note("%s", hint)
 	}
+	r.Notes = append(r.Notes, sandboxNotes(res, p.Sandbox)...)
 	if line := process.WithheldLine(res.Withheld); line != "" && res.ExitCode != 0 && res.Reason == process.Exited {
 		note("%s.", line)
 	}
 	if r.Structured, err = json.Marshal(out); err != nil {
 		return r, err
 	}
-	if err := ended(res); err != nil {
+	if err := ended(res, p.Sandbox); err != nil {
 		return r, err
 	}
 	return r, nil

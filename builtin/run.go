@@ -20,6 +20,9 @@ type Programs struct {
 	// Env says what programs see of the environment; its Workspace is where they
 	// start.
 	Env process.Environment
+	// Sandbox is what they may touch. The zero one is the cautious choice: the
+	// highest level that there is, and where there is none they do not start.
+	Sandbox process.Sandbox
 	// Artifacts keeps outputs that are too long to show. Nil: they are lost.
 	Artifacts *artifact.Store
 	// Tail, if set, is given the output of each call as it comes, for a person who
@@ -161,7 +164,7 @@ func (p *Programs) run(ctx context.Context, cmd process.Command) (res process.Re
 
 // ended returns the failure of a program that did not end by itself, nil for one
 // that did.
-func ended(res process.Result) error {
+func ended(res process.Result, box process.Sandbox) error {
 	switch res.Reason {
 	case process.Exited:
 		return nil
@@ -169,6 +172,8 @@ func ended(res process.Result) error {
 		return &callgate.Error{Code: callgate.Timeout, Message: fmt.Sprintf("stopped after %s", spell(res.Duration))}
 	case process.Canceled:
 		return &callgate.Error{Code: callgate.Canceled, Message: fmt.Sprintf("stopped after %s, since the turn was canceled", spell(res.Duration))}
+	case process.MemoryLimit:
+		return callgate.Errorf(callgate.ExecutionError, "killed after %s, since it wanted more memory than the limit of %d bytes; let it use less, or ask the user to raise sandbox.limits.memory", spell(res.Duration), box.Limits.Memory)
 	case process.OutputLimit:
 		return callgate.Errorf(callgate.ExecutionError, "killed after %s and %d bytes of output, which is the limit; let it print less", spell(res.Duration), res.Output.Total+res.Stderr.Total)
 	}

@@ -26,6 +26,7 @@ import (
 type gateFlags struct {
 	configFlags
 	journalFlags
+	sandboxFlags
 	session string
 	allow   []string
 
@@ -35,6 +36,7 @@ type gateFlags struct {
 func (f *gateFlags) add(cmd *cobra.Command) {
 	f.configFlags.add(cmd)
 	f.journalFlags.add(cmd, ", none for a run without one")
+	f.sandboxFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", "name of the session to begin or to go on with (default a new, random one)")
 	flags.StringArrayVar(&f.allow, "allow", nil, "allow the tools that `PATTERN` matches (edit_file, mcp__github__*, *); repeatable")
@@ -53,6 +55,7 @@ type gate struct {
 	workspace  *workspace.Workspace
 	artifacts  *artifact.Store     // nil if there is no place for them
 	env        process.Environment // of programs, before the configuration opens it
+	sandbox    process.Sandbox     // of programs
 }
 
 // open makes the gate that the flags ask for. What the person at the terminal
@@ -82,7 +85,10 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 		g.close()
 		return nil, err
 	}
-	err = g.record(&f.journalFlags, sources)
+	g.sandbox, err = f.sandboxOf(cmd, sources, f.own())
+	if err == nil {
+		err = g.record(&f.journalFlags, sources)
+	}
 	if err == nil && g.journal != nil && !f.conversation {
 		err = g.hold()
 	}
@@ -97,6 +103,7 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	for _, s := range sources {
 		warnings = append(warnings, s.doubted...)
 	}
+	warnings = append(warnings, unboxed(g.sandbox, sources)...)
 	for _, w := range append(warnings, g.unmatched(f.allow)...) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
 	}
@@ -136,6 +143,7 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 // record opens the journal.
 func (g *gate) record(f *journalFlags, sources []source) error {
 	opts, heads := journalOptions(sources, g.artifacts)
+	opts.Sandbox = g.sandbox.Level.String()
 	var err error
 	if f.journal != noJournal {
 		path, err := f.real()
@@ -149,7 +157,9 @@ func (g *gate) record(f *journalFlags, sources []source) error {
 			opts.OnHead = g.heads.keep
 		}
 	}
-	g.journal, err = f.open(opts)
+	if g.journal, err = f.open(opts); err == nil && g.journal != nil {
+		g.sandbox.Hide = append(g.sandbox.Hide, f.files()...)
+	}
 	return err
 }
 
@@ -181,7 +191,26 @@ func (g *gate) programs(sources []source) *builtin.Programs {
 			env = s.file.Env.Environment(env)
 		}
 	}
-	return &builtin.Programs{Env: env, Artifacts: g.artifacts}
+	return &builtin.Programs{Env: env, Sandbox: g.sandbox, Artifacts: g.artifacts}
+}
+
+// own returns a sandbox in which programs do not see what is the gate's own, and do
+// not change what configures it.
+func (f *gateFlags) own() (s process.Sandbox) {
+	if dir, err := stateDir(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if dir, err := f.artifactsPlace(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if sources, err := f.places(); err == nil {
+		for _, c := range sources {
+			if path, err := filepath.Abs(c.path); err == nil {
+				s.Protect = append(s.Protect, path)
+			}
+		}
+	}
+	return s
 }
 
 // registerAll registers the built-in tools and those of the configuration. vouch
