@@ -220,7 +220,7 @@ func TestLinger(t *testing.T) {
 		bytes int // one each four minutes
 		want  time.Duration
 	}{
-		{"silence", 0, lingerTime},
+		{"silence", 0, time.Second + lingerTime},
 		{"a slow answer", 3, 12*time.Minute + lingerTime},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -253,7 +253,10 @@ func (sink) CloseWrite() error           { return nil }
 
 type eof struct{}
 
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+func (eof) Read([]byte) (int, error) {
+	time.Sleep(time.Second) // when the other direction waits
+	return 0, io.EOF
+}
 
 // A request whose header does not come to an end is given up after ten seconds, and a
 // connection without a request after a minute.
