@@ -27,6 +27,7 @@ type jobAnswer struct {
 	Status     string  `json:"status" description:"running, exited, killed, timeout, output_limit, memory_limit, turn_canceled, session_ended or lost"`
 	ExitCode   *int    `json:"exit_code,omitempty" description:"128 and the signal's number if a signal ended the job; absent while it runs."`
 	Signal     string  `json:"signal,omitempty"`
+	Sandbox    string  `json:"sandbox,omitempty" description:"Level of the sandbox that the job ran at; absent while it runs."`
 	DurationMS float64 `json:"duration_ms"`
 	Bytes      int64   `json:"bytes" description:"Of output, all together so far."`
 	Offset     int64   `json:"offset" description:"Byte at which the output shown begins."`
@@ -83,7 +84,7 @@ func (j *job) answer(from int64, in jobOutputInput) (callgate.Result, error) {
 	r := callgate.Result{Notes: []string{j.line(ended)}, Truncated: v.omit > 0 || v.gone > 0}
 	var keepErr error
 	if ended {
-		out.ExitCode, out.Signal, out.Background = new(j.res.ExitCode), j.res.Signal, j.res.Background
+		out.ExitCode, out.Signal, out.Sandbox, out.Background = new(j.res.ExitCode), j.res.Signal, string(j.res.Level), j.res.Background
 		out.Artifact, keepErr = j.log.keep()
 		r.Artifact = out.Artifact
 	}

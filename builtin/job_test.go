@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/process"
 )
 
 // start starts a job and returns its name.
@@ -214,5 +215,8 @@ func TestJobCanary(t *testing.T) {
 	r := s.call("job_output", "job_id", id)
 	if text := s.ok(r); !strings.Contains(text, "TERM=dumb") || strings.Contains(text, "s3cr3t") || r.Fence == "" {
 		t.Error(text)
+	}
+	if level := structured[jobAnswer](t, r).Sandbox; level == "" || level == string(process.None) {
+		t.Errorf("it ran in the sandbox %q", level)
 	}
 }
