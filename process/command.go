@@ -145,6 +145,14 @@ func Start(ctx context.Context, cmd Command) (*Process, error) {
 	if err := cmd.complete(); err != nil {
 		return nil, fmt.Errorf("process: %w", err)
 	}
+	if cmd.Sandbox.Level == Auto {
+		return startAuto(ctx, cmd)
+	}
+	return startAt(ctx, cmd)
+}
+
+// startAt starts a complete command, of which the level is chosen.
+func startAt(ctx context.Context, cmd Command) (*Process, error) {
 	plan, temp, err := cmd.confine(tempName())
 	if err != nil {
 		return nil, wrap(err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callgate/callgate/internal/warden"
@@ -41,10 +42,38 @@ func probe() (r Report) {
 	return r
 }
 
+// proven is set once a process has started at the highest level. Then there is nothing
+// to try.
+var proven atomic.Bool
+
+// startAuto starts cmd at the level that Auto takes. The first process is its own trial
+// of the highest one. That it failed says nothing about a lower one: Probe decides.
+func startAuto(ctx context.Context, cmd Command) (*Process, error) {
+	if !proven.Load() {
+		first := cmd
+		first.Sandbox.Level = Isolated
+		p, err := startAt(ctx, first)
+		if err == nil {
+			proven.Store(true)
+		}
+		if !errors.As(err, new(*SandboxError)) {
+			return p, err
+		}
+	}
+	var err error
+	if cmd.Sandbox.Level, err = best(); err != nil {
+		return nil, wrap(err)
+	}
+	return startAt(ctx, cmd)
+}
+
 // best returns the level that Auto takes.
 func best() (Level, error) {
 	if !armed {
 		return "", ErrNoMain
+	}
+	if proven.Load() {
+		return Isolated, nil
 	}
 	r := Probe()
 	if r.Level != "" {

@@ -22,11 +22,6 @@ import (
 func (c *Command) confine(temp string) (p *warden.Plan, private string, err error) {
 	s := &c.Sandbox
 	private = filepath.Join(os.TempDir(), temp)
-	if s.Level == Auto {
-		if s.Level, err = best(); err != nil {
-			return nil, "", err
-		}
-	}
 	switch s.Level {
 	case None:
 		return nil, private, nil

@@ -276,6 +276,7 @@ func newMount(kind string, options map[string]string, attributes int) (int, erro
 // places mounts the places of the plan. It returns the empty directories that are
 // made read-only when all that has to be made in them is there.
 func (v *view) places(p *Plan, sources []int, null int) (sealed []int) {
+	nothing := -1 // one for all hidden directories in which nothing is shown again
 	for i, pl := range p.Places {
 		name := string(pl.Path)
 		if name == "/" && pl.Access != Writable {
@@ -283,6 +284,7 @@ func (v *view) places(p *Plan, sources []int, null int) (sealed []int) {
 		}
 		to := v.target(name, pl.Dir)
 		tree := sources[i]
+		seal := false
 		switch {
 		case pl.Access == Readable:
 			v.attributes(tree, mountView, unix.AT_RECURSIVE)
@@ -290,20 +292,40 @@ func (v *view) places(p *Plan, sources []int, null int) (sealed []int) {
 			v.attributes(tree, mountWrite, unix.AT_RECURSIVE)
 		case pl.Access == Private && pl.Dir:
 			tree = v.empty("1777")
-		case pl.Dir:
-			tree = v.empty("755")
-		default:
+		case !pl.Dir:
 			tree = v.clone(null)
+		case p.opens(name):
+			tree, seal = v.empty("755"), true
+		default:
+			if nothing < 0 {
+				nothing = v.empty("755")
+				v.attributes(nothing, mountView, 0)
+			}
+			tree = v.clone(nothing)
 		}
 		v.move(tree, to, name)
-		if pl.Access == Hidden && pl.Dir {
+		if seal {
 			sealed = append(sealed, tree)
 		} else {
 			unix.Close(tree)
 		}
 		unix.Close(to)
 	}
+	if nothing >= 0 {
+		unix.Close(nothing)
+	}
 	return sealed
+}
+
+// opens reports whether there are places, or what we put there ourselves, below a
+// directory.
+func (p *Plan) opens(dir string) bool {
+	for _, pl := range p.Places {
+		if strings.HasPrefix(string(pl.Path), dir+"/") {
+			return true
+		}
+	}
+	return strings.HasPrefix(string(p.Resolv), dir+"/")
 }
 
 // protect makes paths of the workspace read-only, and their ancestors fast: what is a
