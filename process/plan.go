@@ -98,6 +98,9 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	for _, h := range slices.Concat(homesOfAll, m.homes, runs) {
 		l.put(h, warden.Hidden, byDefault)
 	}
+	if s.Level == Confined { // but for the harmless ones, which the helper adds; isolated has a /dev of its own
+		l.put("/dev", warden.Hidden, byDefault)
+	}
 	for _, t := range m.temps {
 		l.put(t, warden.Private, byDefault)
 	}
@@ -152,14 +155,13 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	for _, p := range s.Hide {
 		l.put(at(p), warden.Hidden, denied)
 	}
+	var fixed []string // protected, and not by their names in the workspace
 	if m.linked != nil {
 		if r, ok := m.linked(ws); ok {
 			if !s.ReadOnly {
 				l.put(r.common, warden.Writable, byDefault)
 			}
-			for _, p := range r.fixed {
-				l.put(p, warden.Readable, denied)
-			}
+			fixed = append(fixed, r.fixed...)
 		}
 	}
 	protect := make([]warden.Path, 0, len(Protected)+len(s.Protect))
@@ -169,7 +171,12 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 			protect = append(protect, warden.Path(rel))
 		}
 		if real, _, ok := m.find(p); ok && (real != p || !within(ws, p)) {
-			l.put(real, warden.Readable, denied)
+			fixed = append(fixed, real)
+		}
+	}
+	for _, p := range fixed { // what could not be written is not shown for it
+		if l.at(p) == warden.Writable {
+			l.put(p, warden.Readable, denied)
 		}
 	}
 	for _, h := range m.homes {

@@ -48,7 +48,7 @@ func TestPlan(t *testing.T) {
 		"/home/ann/.ssh/id", "/home/ann/.cargo/bin/cargo", "/home/ann/.cargo/credentials.toml", "/home/ann/.local/bin/tool", "/home/ann/.local/share/keyrings/k",
 		"/home/ann/go1.26/bin/go", "/home/ann/go1.26/pkg/tool", "/home/ann/own/bin/x", "/home/ann/.cache/callgate/1/f", "/home/ann/notes", "/home/bob/f", "/home/ann/.config/callgate/callgate.yaml",
 		"/root/f", "/tmp/f", "/var/tmp/f", "/run/docker.sock", "/var/lib/app.sock", "/var/lib/app.db", "/opt/data/f", "/opt/secret/f", "/usr/bin/sh", "/etc/shadow", "/etc/passwd", "/etc/resolv.conf",
-		"/opt/link->/opt/secret", "/home/ann/ws/.vscode->/home/ann/ws/conf", "/home/ann/ws/conf/tasks.json", "/srv/p/.git/config",
+		"/opt/link->/opt/secret", "/srv/q/f", "/srv/q/.vscode->/home/ann/.ssh", "/dev/loop0", "/home/ann/ws/.vscode->/home/ann/ws/conf", "/home/ann/ws/conf/tasks.json", "/srv/p/.git/config",
 	}
 	user := machine{homes: []string{"/home/ann"}, temps: []string{"/tmp", "/var/tmp"}, sockets: []string{"/run/docker.sock", "/var/lib/app.sock", "/home/ann/ws/dev.sock"},
 		path: []string{"/home/ann/.cargo/bin", "/home/ann/.local/bin", "/home/ann/go1.26/bin", "/home/ann/own/bin", "/usr/bin"}, find: home.find}
@@ -84,6 +84,8 @@ func TestPlan(t *testing.T) {
 		{"nor with a read-only workspace", Sandbox{ReadOnly: true, Writable: []string{"out"}}, user, "/home/ann/ws", "/home/ann/.ssh/id=h"},
 		{"protected outside of the workspace", Sandbox{Writable: []string{"/opt/data"}, Protect: []string{"/opt/data/f"}}, user, "/home/ann/ws", "/opt/data/f=r /opt/data/g=w"},
 		{"what a protected link leads to", Sandbox{}, user, "/home/ann/ws", "/home/ann/ws/conf/tasks.json=r"},
+		{"and shows nothing", Sandbox{}, user, "/srv/q", "/home/ann/.ssh/id=h"},
+		{"devices", Sandbox{Level: Confined}, user, "/home/ann/ws", "/dev/loop0=h"},
 		{"files that root alone can read", Sandbox{}, root, "/home/ann/ws", "/etc/shadow=h /etc/passwd=r"},
 		{"are the system's matter for others", Sandbox{}, user, "/home/ann/ws", "/etc/shadow=r"},
 	} {

@@ -70,7 +70,10 @@ func dropCapabilities() error {
 }
 
 // An allowance is what Landlock shall allow below some paths.
-type allowance struct{ roDirs, roFiles, rwDirs, rwFiles []string }
+type allowance struct {
+	roDirs, roFiles, rwDirs, rwFiles []string
+	lists                            []string // directories whose names, and those below, may be listed
+}
 
 func (a *allowance) add(name string, dir, write bool) {
 	switch {
@@ -125,6 +128,8 @@ func allowed(p *Plan, list func(dir string) []os.DirEntry) (a allowance) {
 			}
 		case shut && !opens[name] || !dir:
 			return
+		case !shut && name != "/": // names of what is hidden in /etc are no secret; of homes they are
+			a.lists = append(a.lists, name)
 		}
 		// For what is shut only the way to its open places matters, and of what is open
 		// already only those that are open wider.

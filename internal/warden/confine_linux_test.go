@@ -51,6 +51,9 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
+	if want := []string{"/etc", "/etc/ssl", "/var", "/var/lib", "/var/lib/app"}; !slices.Equal(a.lists, want) {
+		t.Errorf("lists %q, want %q", a.lists, want)
+	}
 	// Within namespaces what is hidden is not there.
 	p.Isolated = true
 	if a = allowed(p, list); !slices.Equal(a.roDirs, []string{"/"}) || !slices.Equal(a.rwDirs, []string{"/tmp", "/tmp/mine", "/home/ann/ws"}) {

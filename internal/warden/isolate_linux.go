@@ -348,8 +348,8 @@ func (v *view) protect(workspace string, paths []Path, readOnly bool) {
 			if pinned[name] && !last {
 				continue
 			}
-			fd, err := open(ws, name, unix.O_PATH)
-			// A file named .git says where the repository is.
+			fd, err := open(ws, name, unix.O_PATH|unix.O_NOFOLLOW)
+			// A link is pinned as it is; what it leads to is the plan's. A file named .git says where the repository is.
 			file := err == nil && !last && !isDir(fd)
 			if errors.Is(err, unix.ENOENT) && last && name == ".git/hooks" {
 				// The repository is there. Who could make the directory could fill it.

@@ -120,6 +120,7 @@ func rules(p *Plan) []rule {
 	out := []rule{
 		{a.roDirs, rightsRead, true},
 		{a.roFiles, rightsRead, false},
+		{a.lists, unix.LANDLOCK_ACCESS_FS_READ_DIR, true},
 		{a.rwDirs, write, true},
 		{a.rwFiles, write, false},
 		{devs, rightsRead | rightsWrite | rightsTruncate | rightsIoctl, false},
