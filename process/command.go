@@ -114,6 +114,10 @@ type Result struct {
 	// ProcessLimit says that it wanted more processes than it may have. Only a pids
 	// cgroup tells.
 	ProcessLimit bool
+	// Made are protected places of the workspace that did not exist when the process
+	// started, and did when it had ended, relative to the workspace. A place that does
+	// not exist cannot be protected: whoever watches should look at them.
+	Made []string
 }
 
 // A Process is a process that was started, with all that it started itself.
@@ -251,7 +255,7 @@ func (p *Process) watch(ctx context.Context, cmd *Command, c *child, s *streams,
 	p.result.Duration = time.Since(begin)
 	p.result.ExitCode, p.result.Signal = e.Code, e.Signal
 	p.result.Background, p.result.Survivors = e.Background, e.Survivors
-	p.result.Refused, p.result.ProcessLimit = e.Refused, e.ProcessLimit
+	p.result.Refused, p.result.ProcessLimit, p.result.Made = e.Refused, e.ProcessLimit, e.Made
 	if e.OutOfMemory && (reason == Exited && e.Code != 0 || e.Lost) {
 		p.result.Reason = MemoryLimit
 		return
@@ -313,4 +317,5 @@ type end struct {
 	Refused      []Refused
 	OutOfMemory  bool
 	ProcessLimit bool
+	Made         []string
 }

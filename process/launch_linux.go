@@ -3,8 +3,10 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,9 +26,10 @@ type child struct {
 	pid    int // of the process, which leads its session
 	stops  chan time.Duration
 
-	plan *warden.Plan
-	door *egress.Gate // nil if no host is allowed
-	seen refusals
+	plan   *warden.Plan
+	absent []string     // protected places that there are not
+	door   *egress.Gate // nil if no host is allowed
+	seen   refusals
 }
 
 // armed is set by Main: this program can be its own helper.
@@ -84,6 +87,7 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 		c.clean()
 		return nil, err
 	}
+	c.absent = absent(s.Plan)
 	req := warden.Request{Dir: []byte(s.Dir), Temp: []byte(s.Temp), Plan: s.Plan}
 	for _, a := range s.Args {
 		req.Args = append(req.Args, []byte(a))
@@ -205,6 +209,13 @@ func (c *child) follow() {
 	}
 	c.clean()
 	c.end.Refused = c.seen.list()
+	if now := absent(c.plan); len(now) < len(c.absent) {
+		for _, name := range c.absent {
+			if !slices.Contains(now, name) {
+				c.end.Made = append(c.end.Made, name)
+			}
+		}
+	}
 }
 
 func (c *child) isolated() bool { return c.plan != nil && c.plan.Isolated }
@@ -227,4 +238,22 @@ func (c *child) clean() {
 		c.end.ProcessLimit = c.end.ProcessLimit || u.OutOfProcesses
 		g.Remove()
 	}
+}
+
+// absent returns the protected places of a workspace that do not exist.
+func absent(p *warden.Plan) (names []string) {
+	if p == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(string(p.Workspace))
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	for _, name := range p.Protect {
+		if _, err := root.Lstat(string(name)); errors.Is(err, fs.ErrNotExist) {
+			names = append(names, string(name))
+		}
+	}
+	return names
 }

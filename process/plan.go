@@ -19,6 +19,9 @@ type machine struct {
 	// sockets are named sockets that somebody listens at. A mount that is read-only
 	// does not keep a process from them.
 	sockets []string
+	// linked finds the repository of a workspace that is a linked working tree of git; nil
+	// finds none.
+	linked func(workspace string) (linked, bool)
 	// find returns the path without links and whether it is a directory.
 	find func(path string) (real string, dir, ok bool)
 }
@@ -98,11 +101,6 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	for _, t := range m.temps {
 		l.put(t, warden.Private, byDefault)
 	}
-	for _, h := range m.homes {
-		for _, name := range secretsOfHome {
-			l.put(filepath.Join(h, name), warden.Hidden, byDefault)
-		}
-	}
 	if m.root {
 		for _, p := range secretsOfRoot {
 			l.put(p, warden.Hidden, byDefault)
@@ -154,6 +152,16 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	for _, p := range s.Hide {
 		l.put(at(p), warden.Hidden, denied)
 	}
+	if m.linked != nil {
+		if r, ok := m.linked(ws); ok {
+			if !s.ReadOnly {
+				l.put(r.common, warden.Writable, byDefault)
+			}
+			for _, p := range r.fixed {
+				l.put(p, warden.Readable, denied)
+			}
+		}
+	}
 	protect := make([]warden.Path, 0, len(Protected)+len(s.Protect))
 	for _, p := range slices.Concat(Protected, s.Protect) {
 		p = at(p)
@@ -162,6 +170,13 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 		}
 		if real, _, ok := m.find(p); ok && (real != p || !within(ws, p)) {
 			l.put(real, warden.Readable, denied)
+		}
+	}
+	for _, h := range m.homes {
+		for _, name := range secretsOfHome {
+			if p := filepath.Join(h, name); l.at(p) != warden.Hidden {
+				l.put(p, warden.Hidden, byDefault)
+			}
 		}
 	}
 	out := &warden.Plan{

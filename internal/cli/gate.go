@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,6 +57,8 @@ type gate struct {
 	artifacts  *artifact.Store     // nil if there is no place for them
 	env        process.Environment // of programs, before the configuration opens it
 	sandbox    process.Sandbox     // of programs
+	jobs       builtin.Jobs
+	stderr     io.Writer // for the person; nil: nobody looks
 }
 
 // open makes the gate that the flags ask for. What the person at the terminal
@@ -68,7 +71,7 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}
-	g := &gate{workspace: ws, session: f.session}
+	g := &gate{workspace: ws, session: f.session, stderr: cmd.ErrOrStderr()}
 	if g.session == "" {
 		g.session = newSession()
 	}
@@ -176,7 +179,10 @@ func (g *gate) hold() (err error) {
 	if err == nil && last != nil && last.Format == session.Format {
 		err = usagef("session %s is an agent's, and turns of others would be no part of its conversation; name another with --session", visible(g.session))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return g.nameJobs()
 }
 
 // programs returns how programs are started: in the workspace, with the
@@ -191,7 +197,7 @@ func (g *gate) programs(sources []source) *builtin.Programs {
 			env = s.file.Env.Environment(env)
 		}
 	}
-	return &builtin.Programs{Env: env, Sandbox: g.sandbox, Artifacts: g.artifacts}
+	return &builtin.Programs{Env: env, Sandbox: g.sandbox, Artifacts: g.artifacts, Jobs: &g.jobs}
 }
 
 // own returns a sandbox in which programs do not see what is the gate's own, and do
@@ -226,6 +232,13 @@ func registerAll(files *builtin.Files, programs *builtin.Programs, sources []sou
 		return nil, err
 	}
 	tools = append(tools, bash)
+	if programs.Jobs != nil {
+		jobs, err := programs.Jobs.Tools()
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, jobs...)
+	}
 	if err := registry.Register(tools...); err != nil {
 		return nil, err
 	}
@@ -289,6 +302,7 @@ const maxTurnNumber = 1_000_000_000
 // close ends the gate. Its error is about what should have been kept.
 func (g *gate) close() error {
 	var errs []error
+	g.endJobs()
 	if g.held != nil {
 		errs = append(errs, g.held.Release())
 	}
@@ -336,7 +350,7 @@ func (f *configFlags) shownCatalog() (*callgate.Catalog, error) {
 		return nil, err
 	}
 	ws := new(workspace.Workspace)
-	programs := &builtin.Programs{Env: process.Environment{Workspace: "/"}} // none is started
+	programs := &builtin.Programs{Env: process.Environment{Workspace: "/"}, Jobs: new(builtin.Jobs)} // none is started
 	registry, err := registerAll(&builtin.Files{Workspace: ws}, programs, sources, nil)
 	if err != nil {
 		return nil, err
@@ -373,7 +387,7 @@ func matches(pattern, name string) bool {
 // decide is a [callgate.Policy].
 func (r *rules) decide(_ context.Context, req callgate.Request) (callgate.Decision, error) {
 	for _, p := range r.allow {
-		if matches(p, req.Spec.Name) {
+		if matches(p, req.Spec.Name) || asBash[req.Spec.Name] && matches(p, "bash") {
 			return callgate.Decision{Verdict: callgate.Allow, Rule: "flag.allow"}, nil
 		}
 	}

@@ -327,6 +327,8 @@ func (v *view) protect(workspace string, paths []Path, readOnly bool) {
 				continue
 			}
 			fd, err := open(ws, name, unix.O_PATH)
+			// A file named .git says where the repository is.
+			file := err == nil && !last && !isDir(fd)
 			if errors.Is(err, unix.ENOENT) && last && name == ".git/hooks" {
 				// The repository is there. Who could make the directory could fill it.
 				if err = mkdirBelow(ws, ".git", "hooks"); err == nil {
@@ -346,16 +348,23 @@ func (v *view) protect(workspace string, paths []Path, readOnly bool) {
 					return err
 				}
 				defer unix.Close(tree)
-				if last {
+				if last || file {
 					v.attributes(tree, mountView, unix.AT_RECURSIVE)
 				}
 				v.move(tree, fd, name)
 				return nil
 			})
 			unix.Close(fd)
-			pinned[name] = true
+			if pinned[name] = true; file {
+				break
+			}
 		}
 	}
+}
+
+func isDir(fd int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 func mkdirBelow(dir int, up, name string) error {
