@@ -146,7 +146,7 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 // record opens the journal.
 func (g *gate) record(f *journalFlags, sources []source) error {
 	opts, heads := journalOptions(sources, g.artifacts)
-	opts.Sandbox = g.sandbox.Level.String()
+	opts.Sandbox = recordedLevel(g.sandbox)
 	var err error
 	if f.journal != noJournal {
 		path, err := f.real()

@@ -136,6 +136,15 @@ func unboxed(box process.Sandbox, sources []source) (lines []string) {
 	return lines
 }
 
+// recordedLevel returns the level for the record: what auto is on this machine, and not
+// that word.
+func recordedLevel(box process.Sandbox) string {
+	if box.Level == process.Auto {
+		return string(process.Probe().Level) // "" if none starts: then no program does
+	}
+	return box.Level.String()
+}
+
 // noSandboxLine says that programs run without a sandbox, for wherever a run is
 // shown; "" if they run in one.
 func noSandboxLine(s process.Sandbox) string {
