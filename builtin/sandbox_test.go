@@ -46,6 +46,7 @@ func TestSandboxNotes(t *testing.T) {
 		{fine, process.Sandbox{}, nil},
 		{refused, process.Sandbox{Net: process.AllowedNet}, []string{"the host a.example:8443 was refused: it is not allowed. The user can open it, with --allow-host a.example:8443 or egress.allow"}},
 		{many, process.Sandbox{}, []string{"more processes than the 512"}},
+		{failed("sh: 1: Cannot fork"), process.Sandbox{}, []string{"more processes than the 512"}},
 		{many, process.Sandbox{Limits: process.Limits{Processes: 3}}, []string{"more processes than the 3 "}},
 	} {
 		notes := sandboxNotes(tt.res, tt.box)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,6 +77,25 @@ func (f *sandboxFlags) apply(cmd *cobra.Command, s *process.Sandbox) error {
 		s.Resolve[name] = addr
 	}
 	return nil
+}
+
+// own returns a sandbox in which programs do not see what is the gate's own, and do
+// not change what configures it.
+func (f *gateFlags) own() (s process.Sandbox) {
+	if dir, err := stateDir(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if dir, err := f.artifactsPlace(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if sources, err := f.places(); err == nil {
+		for _, c := range sources {
+			if path, err := filepath.Abs(c.path); err == nil {
+				s.Protect = append(s.Protect, path)
+			}
+		}
+	}
+	return s
 }
 
 // sandboxOf returns the sandbox of the files that count and of the flags, and what
