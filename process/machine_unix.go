@@ -28,6 +28,16 @@ func (c *Command) machine() machine {
 	return m
 }
 
+// shown returns the sandbox with the program that the caller names in sight, wherever it
+// lies.
+func (c *Command) shown() Sandbox {
+	s := c.Sandbox
+	if filepath.IsAbs(c.Args[0]) {
+		s.Readable = append(slices.Clone(s.Readable), c.Args[0])
+	}
+	return s
+}
+
 // find is for machine.find.
 func find(path string) (real string, dir, ok bool) {
 	st, err := os.Stat(path)

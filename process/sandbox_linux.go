@@ -47,7 +47,7 @@ func (c *Command) confine(temp string) (p *warden.Plan, private string, err erro
 			return nil, "", fmt.Errorf("caches: %w", err)
 		}
 	}
-	plan, err := planFor(*s, workspace, caches, c.machine())
+	plan, err := planFor(c.shown(), workspace, caches, c.machine())
 	if err != nil {
 		return nil, "", fmt.Errorf("sandbox: %w", err)
 	}

@@ -125,3 +125,26 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A program is found where the caller says that it is, and nothing beside it.
+func TestProgramIsShown(t *testing.T) {
+	dir := t.TempDir()
+	tool := filepath.Join(dir, "tool.sh")
+	for name, text := range map[string]string{tool: "#!/bin/sh\ncat \"$1\" && exit 5\necho shown", filepath.Join(dir, "secret"): "secret"} {
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, level := range sandboxed(t) {
+		cmd := in(t, "")
+		cmd.Args = []string{tool, filepath.Join(dir, "secret")}
+		cmd.Sandbox = process.Sandbox{Level: level}
+		if r := run(t, cmd); !strings.HasSuffix(r.Output.String(), "shown\n") || r.ExitCode != 0 {
+			t.Errorf("%s: %+v %s", level, r, r.Output)
+		}
+		cmd.Sandbox.Hide = []string{tool}
+		if r, err := process.Run(t.Context(), cmd); err == nil && r.ExitCode == 0 {
+			t.Errorf("%s: it ran although it is hidden", level)
+		}
+	}
+}

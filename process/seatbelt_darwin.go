@@ -84,7 +84,7 @@ func (c *Command) confine(temp string) (p *warden.Plan, private string, err erro
 			return nil, "", fmt.Errorf("caches: %w", err)
 		}
 	}
-	if p, err = planFor(*s, workspace, caches, c.machine()); err != nil {
+	if p, err = planFor(c.shown(), workspace, caches, c.machine()); err != nil {
 		return nil, "", fmt.Errorf("sandbox: %w", err)
 	}
 	return p, private, nil
