@@ -115,7 +115,7 @@ func (s *Jobs) start(j *job, cmd process.Command) error {
 	p, err := process.Start(j.ctx, cmd)
 	if err != nil {
 		s.settle(j, false)
-		return callgate.NotSent(callgate.Errorf(callgate.ExecutionError, "the job was not started: %w", err))
+		return notStarted("the job", err)
 	}
 	go func() {
 		j.res = p.Wait()

@@ -177,9 +177,19 @@ func (p *Programs) run(ctx context.Context, cmd process.Command) (res process.Re
 		if ctx.Err() != nil {
 			return res, kept, callgate.NotSent(ctx.Err())
 		}
-		return res, kept, callgate.NotSent(callgate.Errorf(callgate.ExecutionError, "the program was not started: %w", err))
+		return res, kept, notStarted("the program", err)
 	}
 	return res, kept, nil
+}
+
+// notStarted is the failure of a program that did not start. One without its sandbox
+// is no [callgate.Unavailable], which is tried again: it will not start later either.
+func notStarted(what string, err error) error {
+	fix := ""
+	if errors.As(err, new(*process.SandboxError)) {
+		fix = "; tell the user: callgate doctor says what this machine lacks, and --sandbox none runs programs without a sandbox"
+	}
+	return callgate.NotSent(callgate.Errorf(callgate.ExecutionError, "%s was not started: %w%s", what, err, fix))
 }
 
 // ended returns the failure of a program that did not end by itself, nil for one

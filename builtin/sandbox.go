@@ -14,6 +14,10 @@ var refusal = regexp.MustCompile(`(?i)permission denied|operation not permitted|
 	`could not resolve|name resolution|name or service not known|no such host|network is unreachable|` +
 	`\b(EACCES|EPERM|EROFS|ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b`)
 
+// noFork are those of programs that could start no other: without a cgroup the kernel
+// tells nobody else.
+var noFork = regexp.MustCompile(`(?i)cannot fork|fork: retry|fork failed|can't start new thread|resource temporarily unavailable|\bEAGAIN\b`)
+
 // sandboxNotes are what the model is told of the sandbox: what was refused in it, and
 // after a failure that looks like one of these, what it is. A model that does not know
 // tries the same again with sudo.
@@ -22,23 +26,24 @@ func sandboxNotes(res process.Result, box process.Sandbox) (notes []string) {
 	for _, r := range res.Refused {
 		note("the host %s was refused: %s. The user can open it, with --allow-host %[1]s or egress.allow.", r.Host, strings.TrimSuffix(r.Reason, "."))
 	}
-	if res.ProcessLimit {
+	inBox := res.ExitCode != 0 && res.Level != process.None && res.Level != ""
+	if res.ProcessLimit || inBox && saidIn(noFork, res) {
 		most := box.Limits.Processes
 		if most == 0 {
 			most = process.DefaultProcesses
 		}
 		note("it wanted more processes than the %d that it may have at once (sandbox.limits.processes).", most)
 	}
-	if res.ExitCode != 0 && res.Level != process.None && res.Level != "" && len(res.Refused) == 0 && keptFrom(res.Output, res.Stderr) {
+	if inBox && len(res.Refused) == 0 && saidIn(refusal, res) {
 		note("%s.", boxLine(res.Level, box))
 	}
 	return notes
 }
 
-// keptFrom reports whether what was printed says that something was refused.
-func keptFrom(streams ...process.Stream) bool {
-	for _, s := range streams {
-		if refusal.Match(s.Head) || refusal.Match(s.Tail) {
+// saidIn reports whether what was printed has such words.
+func saidIn(words *regexp.Regexp, res process.Result) bool {
+	for _, s := range []process.Stream{res.Output, res.Stderr} {
+		if words.Match(s.Head) || words.Match(s.Tail) {
 			return true
 		}
 	}

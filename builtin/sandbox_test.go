@@ -1,6 +1,11 @@
 package builtin
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +46,7 @@ func TestSandboxNotes(t *testing.T) {
 		{fine, process.Sandbox{}, nil},
 		{refused, process.Sandbox{Net: process.AllowedNet}, []string{"the host a.example:8443 was refused: it is not allowed. The user can open it, with --allow-host a.example:8443 or egress.allow"}},
 		{many, process.Sandbox{}, []string{"more processes than the 512"}},
+		{failed("sh: 1: Cannot fork"), process.Sandbox{}, []string{"more processes than the 512"}},
 		{many, process.Sandbox{Limits: process.Limits{Processes: 3}}, []string{"more processes than the 3 "}},
 	} {
 		notes := sandboxNotes(tt.res, tt.box)
@@ -61,5 +67,39 @@ func TestMemoryLimit(t *testing.T) {
 	err := ended(process.Result{Reason: process.MemoryLimit, Duration: time.Second}, process.Sandbox{Limits: process.Limits{Memory: 64 << 20}})
 	if callgate.CodeOf(err) != callgate.ExecutionError || !strings.Contains(err.Error(), "67108864 bytes") || !strings.Contains(err.Error(), "sandbox.limits.memory") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Where the sandbox does not start, nothing runs, and the model can tell the user what
+// to do.
+func TestNoSandbox(t *testing.T) {
+	s := newShop(t)
+	if _, err := process.ParseLevel("seatbelt"); err != nil || runtime.GOOS == "darwin" {
+		t.Skip("the level starts here")
+	}
+	s.programs.Sandbox.Level = process.Seatbelt
+	r := s.call("bash", "command", "echo x > made")
+	if r.Code != callgate.ExecutionError || r.State != "not_started" {
+		t.Errorf("%s, %s", r.State, r.ModelText())
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "made")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+// It is not tried again, and says what helps; another failure has nothing to do with
+// the sandbox.
+func TestNotStarted(t *testing.T) {
+	err := notStarted("the job", fmt.Errorf("process: %w", &process.SandboxError{Err: errors.New("isolated does not start")}))
+	for _, want := range []string{"the job was not started", "isolated does not start", "callgate doctor", "--sandbox none"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if callgate.CodeOf(err) != callgate.ExecutionError {
+		t.Errorf("%s", callgate.CodeOf(err))
+	}
+	if err := notStarted("the program", os.ErrNotExist); strings.Contains(err.Error(), "doctor") {
+		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/callgate/callgate"
 	"github.com/callgate/callgate/llm"
+	"github.com/callgate/callgate/process"
 	"github.com/callgate/callgate/provider/scripted"
 )
 
@@ -210,7 +211,7 @@ func TestTrialsAreApart(t *testing.T) {
 	dir := directory(t, map[string]string{
 		"f.yaml": "prompt: x\ntrials: 3\nallow: [bash]\nworkspace: {dir: start}\nmodel: {script: s}\nverify: [{file_equals: {path: seen, file: want}}]\n",
 		"want":   "a x\n", "start/a": "x",
-		"s": "turn\ncall bash {\"command\":\"echo $(ls) $(cat a) > ../seen; mv ../seen seen; echo more > b; SUITE=$(cat a); rm -rf DIR/start DIR/want\"}\nturn\nsay done\n",
+		"s": "turn\ncall bash {\"command\":\"s=$(ls; cat a); echo $s > seen; echo more > b; SUITE=$(cat a); rm -rf DIR/start DIR/want\"}\nturn\nsay done\n",
 	})
 	script, err := os.ReadFile(filepath.Join(dir, "s"))
 	if err != nil {
@@ -223,13 +224,16 @@ func TestTrialsAreApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := try(t, Runner{}, s); r.Status != Passed {
-		for _, tr := range r.Tasks[0].Results {
-			t.Errorf("trial %d: %s", tr.Number, tr.Why())
+	for _, level := range []process.Level{process.Auto, process.None} {
+		if r := try(t, Runner{Sandbox: process.Sandbox{Level: level}}, s); r.Status != Passed {
+			for _, tr := range r.Tasks[0].Results {
+				t.Errorf("%s, trial %d: %s", level, tr.Number, tr.Why())
+			}
 		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "start")); err == nil {
-		t.Error("the script did not get at the suite, so this shows nothing")
+		// In a sandbox it does not get at the suite, without one it does.
+		if _, err := os.Stat(filepath.Join(dir, "start")); (err == nil) != (level == process.Auto) {
+			t.Errorf("%s: the suite: %v", level, err)
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func open(_ context.Context, p Place) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs := &builtin.Programs{Env: process.Environment{Workspace: p.Workspace.Dir(), Caches: p.Caches}}
+	programs := &builtin.Programs{Env: process.Environment{Workspace: p.Workspace.Dir(), Caches: p.Caches}, Sandbox: p.Sandbox}
 	bash, err := programs.Bash(p.Workspace)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ type act struct {
 	id, title string
 	levels    []process.Level // that promise to block it
 	exempt    bool            // for root there is no promise
+	landlock  int             // the version that confined needs to promise it
 	needs     []string        // programs, one of which must be there; it is $1 of the script
 	script    string          // see [site.run] for its variables
 	timeout   time.Duration   // 10 s if it is 0
@@ -29,8 +30,8 @@ type act struct {
 	alone bool
 }
 
-func (a act) promised(l process.Level, uid int) bool {
-	return slices.Contains(a.levels, l) && !(a.exempt && uid == 0)
+func (a act) promised(l process.Level, uid, landlock int) bool {
+	return slices.Contains(a.levels, l) && !(a.exempt && uid == 0) && !(l == process.Confined && landlock < a.landlock)
 }
 
 var (
@@ -76,7 +77,7 @@ var acts = []act{
 		},
 	},
 	{
-		id: "signal", title: "signal a process outside", levels: linuxes,
+		id: "signal", title: "signal a process outside", levels: linuxes, landlock: 6,
 		script: `kill -USR1 "$PID"`,
 		clear:  func(s *site) { s.victim.forget() },
 		judge:  func(s *site, _ process.Result) (outcome, string) { return happened(soon(s.victim.signaled)) },

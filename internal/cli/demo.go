@@ -98,7 +98,7 @@ func demo(ctx context.Context, w io.Writer, box process.Sandbox, keep bool) (err
 	if g.artifacts, err = artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{}); err != nil {
 		return err
 	}
-	if g.journal, err = journal.Open(filepath.Join(dir, "journal.db"), journal.Options{Artifacts: g.artifacts, Sandbox: box.Level.String()}); err != nil {
+	if g.journal, err = journal.Open(filepath.Join(dir, "journal.db"), journal.Options{Artifacts: g.artifacts, Sandbox: recordedLevel(box)}); err != nil {
 		return err
 	}
 	mail, err := sendMail()

@@ -115,7 +115,7 @@ func diagnose(ctx context.Context, r process.Report) (d diagnosis, err error) {
 		defer func() { err = errors.Join(err, s.close()) }()
 	}
 	for _, a := range acts {
-		e := examinedAct{ID: a.id, Title: a.title, Promised: a.promised(r.Level, d.User)}
+		e := examinedAct{ID: a.id, Title: a.title, Promised: a.promised(r.Level, d.User, r.Landlock)}
 		if s == nil {
 			e.Outcome, e.Reason = notTried, "no level starts"
 		} else {

@@ -149,3 +149,26 @@ func TestDoctorPrivileges(t *testing.T) {
 		}
 	}
 }
+
+// Confined keeps what it promises, and what it does not promise is not asked of it.
+func TestDoctorConfined(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	r := process.Report{Level: process.Confined, Landlock: process.Probe().Landlock}
+	d, err := diagnose(t.Context(), r)
+	if err != nil || !d.OK {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for _, a := range d.Acts {
+		if want := map[string]bool{"chmod_outside": true, "git_hook": true, "processes": true}[a.ID]; want == a.Promised {
+			t.Errorf("%s: promised %v, %s", a.ID, a.Promised, a.Outcome)
+		}
+		if a.Outcome != blocked && a.Promised {
+			t.Errorf("%s: %s %s", a.ID, a.Outcome, a.Reason)
+		}
+	}
+	for _, a := range acts {
+		if a.id == "signal" && (a.promised(process.Confined, 0, 5) || !a.promised(process.Confined, 0, 6) || !a.promised(process.Isolated, 0, 0)) {
+			t.Error("signals are promised where Landlock cannot stop them, or not where it can")
+		}
+	}
+}

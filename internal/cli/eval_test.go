@@ -5,7 +5,6 @@ package cli_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +26,7 @@ func TestEvalExamples(t *testing.T) {
 // An interrupted eval ends what runs, prints what was measured and leaves nothing
 // behind.
 func TestEvalInterrupted(t *testing.T) {
-	tmp, dir, begun := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "begun")
+	tmp, dir := t.TempDir(), t.TempDir()
 	for _, name := range []string{"TMPDIR", "TMP"} {
 		t.Setenv(name, tmp)
 	}
@@ -35,7 +34,7 @@ func TestEvalInterrupted(t *testing.T) {
 		"a.yaml": "prompt: x\nmodel: {script: quick}\nverify: [{file_absent: {path: a}}]\nexpect: {calls: {min: 1}}\n",
 		"b.yaml": "prompt: x\ntrials: 3\nallow: [bash]\nmodel: {script: s}\nverify: [{file_absent: {path: a}}]\nexpect: {calls: {min: 1}}\n",
 		"quick":  "turn\ncall glob {\"pattern\":\"*\"}\nturn\nsay done\n",
-		"s":      fmt.Sprintf("turn\ncall bash {\"command\":\"touch %s; sleep 600\"}\nturn\nsay done\n", begun),
+		"s":      "turn\ncall bash {\"command\":\"touch begun; sleep 600\"}\nturn\nsay done\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -45,7 +44,7 @@ func TestEvalInterrupted(t *testing.T) {
 	defer stop()
 	go func() {
 		for ctx.Err() == nil {
-			if _, err := os.Stat(begun); err == nil {
+			if begun, _ := filepath.Glob(filepath.Join(tmp, "*", "*", "workspace", "begun")); len(begun) > 0 {
 				stop()
 			}
 			time.Sleep(10 * time.Millisecond)

@@ -199,6 +199,9 @@ func (f *execFlags) command(cmd *cobra.Command, args []string) (process.Command,
 		c.Limit = f.limit
 	}
 	s := process.Sandbox{ReadOnly: f.readOnly, Limits: process.Limits{Processes: f.processes}}
+	if dir, err := stateDir(); err == nil { // what other sessions did is none of a program's business
+		s.Hide = append(s.Hide, dir)
+	}
 	for name, size := range map[string]struct {
 		text string
 		to   *int64
@@ -210,7 +213,7 @@ func (f *execFlags) command(cmd *cobra.Command, args []string) (process.Command,
 		}
 	}
 	for _, list := range []struct{ from, to *[]string }{{&f.writable, &s.Writable}, {&f.readable, &s.Readable}, {&f.hide, &s.Hide}, {&f.protect, &s.Protect}} {
-		*list.to = *list.from
+		*list.to = append(*list.to, *list.from...)
 	}
 	err = f.apply(cmd, &s)
 	c.Sandbox = s

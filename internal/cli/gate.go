@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -146,7 +144,7 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 // record opens the journal.
 func (g *gate) record(f *journalFlags, sources []source) error {
 	opts, heads := journalOptions(sources, g.artifacts)
-	opts.Sandbox = g.sandbox.Level.String()
+	opts.Sandbox = recordedLevel(g.sandbox)
 	var err error
 	if f.journal != noJournal {
 		path, err := f.real()
@@ -198,25 +196,6 @@ func (g *gate) programs(sources []source) *builtin.Programs {
 		}
 	}
 	return &builtin.Programs{Env: env, Sandbox: g.sandbox, Artifacts: g.artifacts, Jobs: &g.jobs}
-}
-
-// own returns a sandbox in which programs do not see what is the gate's own, and do
-// not change what configures it.
-func (f *gateFlags) own() (s process.Sandbox) {
-	if dir, err := stateDir(); err == nil {
-		s.Hide = append(s.Hide, dir)
-	}
-	if dir, err := f.artifactsPlace(); err == nil {
-		s.Hide = append(s.Hide, dir)
-	}
-	if sources, err := f.places(); err == nil {
-		for _, c := range sources {
-			if path, err := filepath.Abs(c.path); err == nil {
-				s.Protect = append(s.Protect, path)
-			}
-		}
-	}
-	return s
 }
 
 // registerAll registers the built-in tools and those of the configuration. vouch
@@ -411,17 +390,4 @@ func quoteWord(name string) string {
 	}
 	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `'`, `'\''`).Replace(name)
 	return "'" + pattern + "'"
-}
-
-// stateDir returns the directory of what callgate keeps for the user, by the XDG
-// Base Directory specification: a relative $XDG_STATE_HOME is ignored.
-func stateDir() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "callgate"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("no place to keep state: %w; set XDG_STATE_HOME", err)
-	}
-	return filepath.Join(home, ".local", "state", "callgate"), nil
 }

@@ -304,3 +304,16 @@ func (f *journalFlags) real() (string, error) {
 	}
 	return resolved(path), nil
 }
+
+// stateDir returns the directory of what callgate keeps for the user, by the XDG
+// Base Directory specification: a relative $XDG_STATE_HOME is ignored.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "callgate"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no place to keep state: %w; set XDG_STATE_HOME", err)
+	}
+	return filepath.Join(home, ".local", "state", "callgate"), nil
+}

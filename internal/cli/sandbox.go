@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,6 +79,25 @@ func (f *sandboxFlags) apply(cmd *cobra.Command, s *process.Sandbox) error {
 	return nil
 }
 
+// own returns a sandbox in which programs do not see what is the gate's own, and do
+// not change what configures it.
+func (f *gateFlags) own() (s process.Sandbox) {
+	if dir, err := stateDir(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if dir, err := f.artifactsPlace(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if sources, err := f.places(); err == nil {
+		for _, c := range sources {
+			if path, err := filepath.Abs(c.path); err == nil {
+				s.Protect = append(s.Protect, path)
+			}
+		}
+	}
+	return s
+}
+
 // sandboxOf returns the sandbox of the files that count and of the flags, and what
 // of the files is not believed. What is not believed is taken out of them, of their
 // tools' sections too.
@@ -134,6 +154,15 @@ func unboxed(box process.Sandbox, sources []source) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// recordedLevel returns the level for the record: what auto is on this machine, and not
+// that word.
+func recordedLevel(box process.Sandbox) string {
+	if box.Level == process.Auto {
+		return string(process.Probe().Level) // "" if none starts: then no program does
+	}
+	return box.Level.String()
 }
 
 // noSandboxLine says that programs run without a sandbox, for wherever a run is

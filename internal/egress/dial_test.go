@@ -173,7 +173,7 @@ func TestRefusalText(t *testing.T) {
 	}
 	port := w.serve(Proxy)
 	for _, c := range []struct{ url, body, told string }{
-		{"http://evil.example/x", "evil.example: no pattern allows it\nto allow it: --allow-host evil.example, or \"evil.example\" in the list egress.allow under sandbox in callgate.yaml\n",
+		{"http://evil.example/x", "evil.example: no pattern allows it\nto allow it: --allow-host evil.example, or \"evil.example\" in the list egress.allow of callgate.yaml\n",
 			"evil.example: no pattern allows it"},
 		{"http://evil.example:8080/x", "--allow-host evil.example:8080,", "evil.example:8080: no pattern allows it"},
 		{"http://inside.example/", "inside.example: its address 192.168.1.1 is not public\n", "inside.example: its address 192.168.1.1 is not public"},

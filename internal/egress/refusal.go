@@ -33,7 +33,7 @@ func (g *Gate) refuse(err error) bool {
 // notAllowed is the refusal of a host that no pattern names.
 func notAllowed(t target) *refusal {
 	return &refusal{t.String(), "no pattern allows it",
-		fmt.Sprintf("to allow it: --allow-host %s, or %q in the list egress.allow under sandbox in callgate.yaml", t, t)}
+		fmt.Sprintf("to allow it: --allow-host %s, or %q in the list egress.allow of callgate.yaml", t, t)}
 }
 
 // malformed is the refusal of what is not the name of a host.
