@@ -1,0 +1,7 @@
+#!/bin/bash
+. "$(dirname "$0")/../lib.sh"
+act <<'A'
+probe procfs "$PPID"
+probe ptrace "$PPID"
+A
+judge forbid

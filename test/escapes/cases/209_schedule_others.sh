@@ -1,0 +1,7 @@
+#!/bin/bash
+. "$(dirname "$0")/../lib.sh"
+prepare() { canary; }
+act <<'A'
+probe schedule "$CANARY"
+A
+judge forbid

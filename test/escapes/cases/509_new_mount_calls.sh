@@ -1,0 +1,7 @@
+#!/bin/bash
+. "$(dirname "$0")/../lib.sh"
+needs root
+act <<'A'
+probe newmount
+A
+judge forbid

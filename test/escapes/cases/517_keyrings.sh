@@ -1,0 +1,7 @@
+#!/bin/bash
+. "$(dirname "$0")/../lib.sh"
+MAYBE="the kernel has no keyrings"
+act <<'A'
+probe keys
+A
+judge forbid
