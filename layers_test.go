@@ -23,7 +23,7 @@ const module = "github.com/callgate/callgate"
 // layers lists the packages from the bottom up. A package may import only
 // packages of lower layers; packages of one layer do not know each other.
 var layers = [][]string{
-	{"internal/closest", "internal/filelock", "internal/plaintext"},
+	{"internal/closest", "internal/filelock", "internal/plaintext", "internal/seccomp"},
 	{"schema", "workspace", "artifact", "process", "shell"},
 	{".", "internal/yamlfile"},
 	{"journal/transfer"}, // a file format apart from SQLite, which a fuzzer must not have to instrument

@@ -75,7 +75,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if out.err != nil { // whatever else failed, it failed because of this
-		err = &failure{exitError, out.err}
+		if f, ok := errors.AsType[*failure](err); !ok || !errors.Is(f, out.err) {
+			err = &failure{exitError, out.err}
+		}
 	}
 	code := exitOf(ctx, err)
 	if err != nil && code != exitPipe && code < exitSignal && !errors.As(err, new(silent)) {
@@ -185,13 +187,14 @@ Exit codes: 0 done, 1 error, 2 wrong usage or unreadable input, 3 denied,
 4 budget used up, 130 interrupted, 143 terminated.`,
 		Example: `  callgate demo
   callgate dispatch --workspace . < turn.json
+  callgate exec -- make test
   callgate tools list
   callgate tools call read_file '{"path":"README.md"}'`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	group(root, demoCommand(), runCommand(), dispatchCommand(), evalCommand(), toolsCommand(), sessionsCommand(), showCommand(), auditCommand(), replayCommand(), configCommand(), completionCommand())
+	group(root, demoCommand(), runCommand(), dispatchCommand(), execCommand(), evalCommand(), toolsCommand(), sessionsCommand(), showCommand(), auditCommand(), replayCommand(), configCommand(), completionCommand())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

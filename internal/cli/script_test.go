@@ -2,8 +2,11 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -45,8 +48,25 @@ func TestScripts(t *testing.T) {
 			"replace": replaceCommand,
 			"append":  appendCommand,
 			"record":  recordCommand,
+			"status":  statusCommand,
 		},
 	})
+}
+
+// status CODE ARG... runs callgate and checks its exit code.
+func statusCommand(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	err = ts.Exec("callgate", args[1:]...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want || neg {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
 }
 
 // replace FILE OLD NEW puts NEW where OLD stands in FILE, once.
