@@ -3,20 +3,22 @@
 set -u
 : "${CALLGATE:?the command under test}" "${PROBE:?the program of testdata/probe}"
 : "${LEVELS:=isolated confined none}" "${NEAR:=/tmp}" "${FAR:=/tmp}" "${HEAVY:=}"
-T=$(basename "$0" .sh)
+umask 022
 
 # Places of a case. B lies where a sandbox has a private directory (/tmp), FARB
 # where it has no reason to hide anything, so that it takes more than an empty
 # directory to keep a write from there.
-B=$(mktemp -d "$NEAR/cgesc.XXXXXX") FARB=$(mktemp -d "$FAR/cgesc.XXXXXX")
-PIDS="" N=0 TAGS=""
+B=$NEAR/cgesc.$$.$RANDOM FARB=$FAR/cgfar.$$.$RANDOM
+mkdir "$B" "$FARB" || exit 1
+PIDS="" N=0 TAG=""
 clean() {
+	exec 2>/dev/null # bash would tell of each one that it kills
 	local p
-	for p in $PIDS; do kill -9 "$p" 2>/dev/null; done
-	for p in $TAGS; do "$PROBE" left -kill "$p" >/dev/null; done
+	for p in $PIDS; do kill -9 "$p"; done
+	[ -z "$TAG" ] || "$PROBE" left -kill "$TAG"
 	cleanup
-	chmod -R u+rwX "$B" "$FARB" 2>/dev/null
-	rm -rf "$B" "$FARB"
+	cd /
+	rm -rf "$B" "$FARB" || { chmod -R u+rwX "$B" "$FARB"; rm -rf "$B" "$FARB"; }
 }
 cleanup() { :; } # of a case that leaves something elsewhere
 trap clean EXIT
@@ -33,10 +35,16 @@ AFTER=""         # shell text after the marker
 ACT="" ACTC=""   # the act, and another one for the control
 prepare() { :; } # before each attempt, outside, in $WS
 launch() { timeout -k 2 "$LIMIT" "$@" </dev/null >"$R/stdout" 2>"$R/stderr"; RC=$?; }
-did() { grep -qa '^DID' "$R/stdout"; } # has the act succeeded
+did() { # has the act succeeded
+	slurp
+	[[ $SAID == *$'\n'DID* ]]
+}
+# slurp reads what the attempt wrote. In bash itself: each program that a case starts
+# is started a thousand times.
+slurp() { { SAID=$(<"$R/stdout"); } 2>/dev/null; SAID=$'\n'${SAID//$'\r'/}$'\n'; }
 
-act() { ACT=$(cat); }
-act_of_control() { ACTC=$(cat); }
+act() { IFS= read -r -d '' ACT || :; }
+act_of_control() { IFS= read -r -d '' ACTC || :; }
 quote() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 give() { HEADER="$HEADER$1=$(quote "$2")"$'\n'; } # NAME VALUE: a variable of the act
 verdict() { printf 'VERDICT %s %s %s\n' "$1" "$2" "${3:-}"; }
@@ -48,8 +56,8 @@ needs() {
 	local w
 	for w; do
 		case $w in
-		root) [ "$(id -u)" = 0 ] || skip "only root can try" ;;
-		user) [ "$(id -u)" != 0 ] || skip "root has no need to try" ;;
+		root) [ "$EUID" = 0 ] || skip "only root can try" ;;
+		user) [ "$EUID" != 0 ] || skip "root has no need to try" ;;
 		far) [ "$FAR" != "$NEAR" ] || skip "no directory outside of /tmp to try with" ;;
 		heavy) [ -n "$HEAVY" ] || skip "takes long: CI or CALLGATE_ESCAPES=all" ;;
 		*) [ -x "/usr/bin/$w" ] || [ -x "/bin/$w" ] || PATH=/usr/local/go/bin:/usr/local/bin:$PATH command -v "$w" >/dev/null || skip "no $w" ;;
@@ -87,11 +95,10 @@ allowed_host() { FLAGS=(--net allow --allow-host "$NAME" --test-resolve "$NAME=$
 room() {
 	N=$((N + 1)) R=$B/$((N)) OUT=$FARB/$((N)) WS=$B/$((N))/ws HEADER="" RC=""
 	TAG=8$$$RANDOM.$RANDOM # a number, so that sleep takes it, and no other process has it
-	TAGS="$TAGS $TAG"
 	mkdir -p "$R/home/.ssh" "$R/tmp" "$OUT" "$WS"
-	echo KEY-MATERIAL | tee "$R/home/.ssh/id_test" >"$OUT/secret"
+	echo KEY-MATERIAL >"$R/home/.ssh/id_test"
+	echo KEY-MATERIAL >"$OUT/secret"
 	echo data >"$OUT/f"
-	chmod 644 "$OUT/f"
 	export HOME=$R/home TMPDIR=$R/tmp
 	unset XDG_CACHE_HOME XDG_STATE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR
 	cd "$WS" || exit 1
@@ -119,16 +126,20 @@ attempt() {
 		launch "$CALLGATE" exec --sandbox "$LEVEL" ${FLAGS[@]+"${FLAGS[@]}"} -- "$SH" -c "$text"
 	fi
 }
-ran() { tr -d '\r' <"$R/stdout" | grep -qax "$MARK"; }
+ran() {
+	slurp
+	[[ $SAID == *$'\n'"$MARK"$'\n'* ]]
+}
 said() { # what the attempt has said, for a reader of a failure
-	printf 'rc=%s %s | %s' "$RC" "$(grep -a '^DID\|^tried\|^bad' "$R/stdout" | head -5 | tr '\n' ';')" "$(tail -n 3 "$R/stderr" | tr '\n' ';')" | tr -d '\r\0' | cut -c 1-600
+	printf 'rc=%s %s | %s' "$RC" "$(grep -ah '^DID\|^bad' "$R/stdout" | head -5 | tr '\n' ';') $(grep -a '^tried' "$R/stdout" | head -5 | tr '\n' ';')" "$(tail -n 3 "$R/stderr" | tr '\n' ';')" | tr -d '\r\0' | cut -c 1-700
 }
 
 # left waits a moment for what is about to go, and names what stays.
 left() {
 	local i pids temp
 	for i in 1 2 3 4 5 6 7 8; do
-		pids=$("$PROBE" left "$TAG") temp=$(ls -d "$R"/tmp/callgate-* 2>/dev/null)
+		pids=$("$PROBE" left "$TAG") temp=$(cd "$R/tmp" && echo callgate-*)
+		[ "$temp" = "callgate-*" ] && temp=""
 		[ -z "$pids$temp" ] && return 1
 		sleep 0.25
 	done
@@ -146,7 +157,6 @@ judge() {
 	fi
 	if [ "$CONTROL" != harm ]; then
 		attempt "$CONTROL"
-		"$PROBE" left "$TAG" >"$R/left"
 		ran || all FAIL "control: the command did not run: $(said)"
 		if ! did; then
 			[ -n "$MAYBE" ] && skip "the act does not work here: $MAYBE"
@@ -161,6 +171,7 @@ judge() {
 			continue
 		fi
 		attempt "$level"
+		LEFT=unknown
 		if ! ran; then
 			verdict "$level" FAIL "the command did not run: $(said)"
 		elif [ "$kind" = forbid ] && did; then
@@ -170,9 +181,10 @@ judge() {
 		elif left; then
 			verdict "$level" FAIL "left behind: $LEFT"
 		else
+			LEFT=""
 			verdict "$level" PASS
 		fi
-		"$PROBE" left -kill "$TAG" >/dev/null
+		[ -z "$LEFT" ] || "$PROBE" left -kill "$TAG" >/dev/null
 	done
 	exit 0
 }

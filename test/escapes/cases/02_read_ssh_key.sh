@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 cat "$HOMEDIR/.ssh/id_test" | grep -q KEY-MATERIAL && echo DID
 A

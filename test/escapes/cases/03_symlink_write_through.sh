@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { ln -s "$OUT/f" link; ln -s "$OUT" dir; }
 act <<'A'
 echo pwned >link

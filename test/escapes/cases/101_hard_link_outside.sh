@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # The workspace lies beside the file, on one file system, so that only a rule can refuse.
 prepare() { WS=$OUT/ws; mkdir "$WS"; }
 act <<'A'

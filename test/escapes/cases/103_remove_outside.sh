@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { mkdir "$OUT/empty"; }
 act <<'A'
 rm -f "$OUT/f"

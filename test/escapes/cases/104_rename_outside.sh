@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { WS=$OUT/ws; mkdir "$WS"; }
 act <<'A'
 mv "$OUT/f" "$OUT/g"

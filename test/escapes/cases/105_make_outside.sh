@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 mkdir "$OUT/d"
 mkfifo "$OUT/p"

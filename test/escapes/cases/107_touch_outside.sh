@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 touch -d 1999-01-01 "$OUT/f"
 A

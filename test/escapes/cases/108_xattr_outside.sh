@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 MAYBE="no extended attributes on this file system"
 act <<'A'
 probe xattr "$OUT/f"

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs far
 prepare() { export HOME=$OUT/home; mkdir -p "$HOME/.ssh"; echo KEY-MATERIAL >"$HOME/.ssh/id_test"; echo KEY-MATERIAL >"$HOME/.netrc"; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 CONTROL=bare
 prepare() {
 	export OPENAI_API_KEY=sk-a ANTHROPIC_API_KEY=sk-b AWS_SECRET_ACCESS_KEY=c GITHUB_TOKEN=d SSH_AUTH_SOCK=/tmp/x LD_PRELOAD="" BASH_ENV=/dev/null NODE_OPTIONS=--no-warnings

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() {
 	mkdir -p "$HOME"/{.aws,.config/gcloud,.gnupg,.kube,.docker,.mozilla}
 	for f in .aws/credentials .config/gcloud/adc.json .gnupg/key .kube/config .docker/config.json .netrc .git-credentials .bash_history .npmrc .mozilla/cookies; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # The directory is made by the runner, which is root then.
 [ -n "${OTHERHOME:-}" ] || skip "only root can make another home below /home"
 act <<A

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { give OTHER "$B/other-$N"; echo KEY-MATERIAL >"$B/other-$N"; chmod 644 "$B/other-$N"; }
 act <<'A'
 grep -q KEY-MATERIAL "$OTHER" && echo DID

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { mkdir -p "$HOME/.local/state/callgate"; echo KEY-MATERIAL >"$HOME/.local/state/callgate/journal.db"; }
 act <<'A'
 grep -q KEY-MATERIAL "$HOMEDIR/.local/state/callgate/journal.db" && echo DID

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs far
 prepare() { export XDG_STATE_HOME=$OUT/state; mkdir -p "$XDG_STATE_HOME/callgate"; echo KEY-MATERIAL >"$XDG_STATE_HOME/callgate/journal.db"; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { WS=$OUT/a/b/ws; mkdir -p "$WS"; }
 act <<'A'
 mv "$OUT/a" "$OUT/moved"

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 for root in /proc/self/root /proc/thread-self/root /proc/1/root /proc/$PPID/root /proc/self/cwd/../../../.. /dev/fd/../root; do
 	echo x >"$root$OUT/new"

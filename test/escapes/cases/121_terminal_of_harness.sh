@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs script
 launch() { # a terminal of ours, whose name the act knows
 	printf '%q ' "$@" >"$R/command"
@@ -13,6 +13,4 @@ for t in /dev/pts/[0-9]* /proc/$PPID/fd/[012]; do
 done
 A
 did() { grep -qa "EVIL-$TAG" "$R/screen"; }
-prepare() { give SCREEN "$R/screen"; }
-needs script
 judge forbid

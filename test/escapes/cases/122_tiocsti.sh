@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs script root
 MAYBE="TIOCSTI needs the terminal to be one's own"
 launch() {

@@ -1,6 +1,7 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
+sleep 0.2 # what was said is passed on
 kill -9 $PPID
 A
 AFTER="exit 7"

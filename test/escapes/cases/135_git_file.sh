@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # .git is a file that names the directory, as in a worktree or a submodule.
 needs git
 prepare() { git init -q .; mkdir sub; mv .git store; echo "gitdir: store" >.git; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { mkdir .vscode .claude .callgate; echo good | tee .vscode/tasks.json .claude/settings.json .callgate/x .mcp.json >callgate.yaml; }
 act <<'A'
 for f in .vscode/tasks.json .claude/settings.json .callgate/x .mcp.json callgate.yaml; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 mkdir .vscode && echo evil >.vscode/tasks.json
 echo evil >.mcp.json

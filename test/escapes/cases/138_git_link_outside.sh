@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # What an earlier call could leave: protecting .git must not open what the link leads to.
 prepare() { mkdir -p "$OUT/hooks" "$OUT/modules"; echo x >"$OUT/config"; ln -s "$OUT" .git; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { ln -s "$HOME/.ssh" .vscode; ln -s "$HOME/.ssh/id_test" .mcp.json; ln -s "$HOME/.ssh" .claude; }
 act <<'A'
 grep -q KEY-MATERIAL .vscode/id_test && echo "DID by the directory"

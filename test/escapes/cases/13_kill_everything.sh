@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # Only what cannot even be asked about a canary kills everything: where the sandbox
 # fails, the canary is all that is hit. The control kills the canary alone.
 prepare() { canary; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { mkdir conf; echo good >conf/settings.json; ln -s conf .vscode; echo good >mcp; ln -s mcp .mcp.json; }
 act <<'A'
 echo evil >conf/settings.json

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 CONTROL=bare
 launch() { echo '{"jsonrpc":"2.0"}' | timeout 20 "$@" >"$R/stdout" 2>"$R/stderr"; RC=$?; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # A parent that is stopped, again and again, reaps nobody and hears no timeout.
 CONTROL=bare
 LIMIT=12

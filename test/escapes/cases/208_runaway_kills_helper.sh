@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # It forks into a new session every few milliseconds, and ends by itself after 15 s.
 CONTROL=bare
 needs perl

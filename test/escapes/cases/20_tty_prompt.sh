@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # The terminal stays silent: who waits for an answer waits for the limit.
 CONTROL=bare
 needs script

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { canary; }
 act <<'A'
 [ -d "/proc/$CANARY" ] && echo "DID see it"

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 CONTROL=bare
 act <<'A'
 setsid sleep "$TAG" & echo hi

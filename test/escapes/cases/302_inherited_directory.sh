@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 CONTROL=bare
 launch() { timeout "$LIMIT" "$@" </dev/null >"$R/stdout" 2>"$R/stderr" 8<"$OUT"; RC=$?; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # The marker shows that the last one ran; the others are asked by their codes alone.
 CONTROL=bare
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 MAYBE="no IPv6"
 prepare() { TCP6=none; server; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # As docker.sock: a socket that everybody may connect to, in a directory that nothing hides.
 needs far
 prepare() { server; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # A service of somebody else's, a development server for example, with its socket here.
 prepare() { rm -rf "$OUT"; ln -s "$WS" "$OUT"; server; }
 act <<'A'

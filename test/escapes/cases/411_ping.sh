@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 MAYBE="no address but 127.0.0.1, or no right to ping"
 prepare() { give ADDRS "$(hostname -I 2>/dev/null)"; }
 act <<'A'

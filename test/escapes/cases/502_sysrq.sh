@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # Opening it does nothing; only what is written into it does.
 needs root
 MAYBE="the kernel has no sysrq"

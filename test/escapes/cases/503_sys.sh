@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs root
 act <<'A'
 probe openw /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/uevent_helper /sys/power/state /sys/kernel/profiling /sys/kernel/mm/ksm/run /sys/module/kernel/parameters/* /sys/class/net/*/mtu /sys/bus/pci/rescan /sys/kernel/debug/* /sys/fs/bpf/*

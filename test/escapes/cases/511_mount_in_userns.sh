@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 MAYBE="no user namespaces for this user"
 act <<'A'
 mkdir -p m && probe usernsmount "$WS/m"

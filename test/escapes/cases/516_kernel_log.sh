@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 MAYBE="the log is for root"
 act <<'A'
 probe kernellog

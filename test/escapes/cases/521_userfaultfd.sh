@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 MAYBE="the kernel has no userfaultfd, or not for this user"
 act <<'A'
 probe uffd

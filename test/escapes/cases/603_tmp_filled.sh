@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # What it takes is memory of the machine: 3 GB, given back at once.
 CONTROL=harm
 needs heavy

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # Somebody else swaps .git for a link to the outside while callgate looks at it.
 if [ -n "$HEAVY" ]; then ROUNDS=200; else ROUNDS=10; fi
 needs git

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # It says so with 125, and does not run somewhere else. That commands run there without
 # callgate is the control.
 CONTROL=bare

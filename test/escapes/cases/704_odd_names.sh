@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 odd=$(printf "a b'c\"d\\\\e\nf\$(touch g)\t*ü漢🙂")
 prepare() { WS="$R/$odd"; mkdir "$WS"; }
 act <<'A'

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs git
 odd=$(printf "a b'c\"d\\\\e\nf,:=\t*ü漢🙂")
 prepare() { WS="$R/$odd"; mkdir "$WS"; cd "$WS" && git init -q .; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { mkdir "$R/real"; rmdir "$WS"; ln -s "$R/real" "$WS"; }
 act <<'A'
 echo x >file

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 prepare() { mkdir -p "$OUT/real"; rmdir "$WS"; ln -s "$OUT/real" "$WS"; }
 act <<'A'
 echo x >../new

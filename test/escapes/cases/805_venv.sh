@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs python3
 MAYBE="no module venv, or no pip in it"
 LIMIT=90

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs make
 prepare() { printf 'all: a.out\n\na.out: x\n\tcp x $@\n\t@echo made >>$@\nclean:\n\trm -f a.out\n' >Makefile; echo x >x; }
 act <<'A'

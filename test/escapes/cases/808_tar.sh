@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs tar gzip
 act <<'A'
 mkdir -p t/d; echo 1 >t/f; ln -s f t/l; ln t/f t/h; chmod 750 t/d; mkfifo t/p; touch -d 2001-01-01 t/f

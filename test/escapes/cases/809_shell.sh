@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 SH=bash
 act <<'A'
 [ "$(cat <(echo a) <(echo b) | tr -d '\n')" = ab ]

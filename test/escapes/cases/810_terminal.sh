@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 needs python3 script
 act <<'A'
 /usr/bin/python3 -c 'import pty, sys; sys.exit(pty.spawn(["tty"]))' </dev/null

@@ -1,11 +1,11 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 SH=bash
 act <<'A'
 sleep 0.1 & sleep 0.1 & wait
 (exit 3) & wait $! || [ $? = 3 ]
 sleep 30 & kill $!; wait $! || [ $? = 143 ]
-trap 'echo got' USR1; kill -USR1 $$
+trap 'echo got' USR1; kill -USR1 $BASHPID
 timeout 0.2 sleep 5 || [ $? = 124 ]
 nohup true >/dev/null
 setsid true

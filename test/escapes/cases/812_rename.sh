@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 mkdir -p a/b c; echo 1 >a/b/x
 mv a/b/x c/y; mv a/b c/b2; mv c d; mv d/y .

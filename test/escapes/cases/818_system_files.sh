@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 grep -q root /etc/passwd
 ls /usr/bin/env /etc >/dev/null

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 echo '#!/bin/sh' >s; chmod +x s; ./s; chmod 600 s; chmod 755 s
 touch -d 2001-01-01 s; [ "$(stat -c %Y s)" -lt 1000000000 ]

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 act <<'A'
 sleep 30 & c=$!
 tr '\0' ' ' </proc/$c/cmdline | grep -q sleep

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 egress
 act <<'A'
 probe get "http://$NAME/" "$WAY"

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # The act is a forbidden one, but has to show that the allowed name is found. The
 # control looks a name up that the system knows.
 egress

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 egress
 FLAGS=(--net allow --allow-host "$NAME" --test-resolve "$NAME=$SERVERIP" --test-resolve "$OTHERNAME=$SERVERIP")
 act <<'A'

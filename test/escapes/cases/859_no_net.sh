@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 [ -n "${SERVERIP:-}" ] || skip "only root can have a server at port 80"
 act <<'A'
 probe get "http://$SERVERIP/" direct

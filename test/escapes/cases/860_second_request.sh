@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # The first request on a connection is to the allowed name, the second to another
 # one, which the same server would answer.
 egress

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 # Names that the system itself gives an address of this machine.
 egress
 FLAGS=(--net allow --allow-host localhost --allow-host "$SERVERIP" --allow-host "*.localhost" --allow-host "$(hostname)")

@@ -1,5 +1,5 @@
 #!/bin/bash
-. "$(dirname "$0")/../lib.sh"
+. "${0%/*}/../lib.sh"
 FLAGS=(--net full)
 prepare() { server; }
 act <<'A'

@@ -201,6 +201,18 @@ func init() {
 			unix.Close(int(fd))
 		}
 	}
+	acts["fanotify"] = func([]string) {
+		fd, _, errno := syscall.Syscall(unix.SYS_FANOTIFY_INIT, unix.FAN_CLASS_NOTIF|unix.FAN_REPORT_FID, unix.O_RDONLY, 0)
+		done("fanotify_init", errnoErr(errno))
+		if errno == 0 {
+			unix.Close(int(fd))
+		}
+	}
+	acts["personality"] = func([]string) {
+		runtime.LockOSThread()
+		done("READ_IMPLIES_EXEC", errnoErr(call(unix.SYS_PERSONALITY, 0x400000)))
+		done("MMAP_PAGE_ZERO", errnoErr(call(unix.SYS_PERSONALITY, 0x100000)))
+	}
 	acts["int80"] = func([]string) {
 		fmt.Println("tried int 0x80")
 		if got := int80(20); int(got) == os.Getpid() { // getpid of the 32-bit table

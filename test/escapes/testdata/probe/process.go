@@ -54,7 +54,12 @@ func procfs(args []string) {
 			f.Close()
 		}
 		for _, name := range []string{"root/", "cwd/", "fd/", "map_files/", "fdinfo/"} {
-			_, err := os.ReadDir("/proc/" + pid + "/" + name)
+			entries, err := os.ReadDir("/proc/" + pid + "/" + name)
+			if err == nil && len(entries) == 0 { // the kernel shows an empty one
+				err = syscall.EACCES
+			} else if err == nil && name == "fd/" { // the numbers are no secret
+				_, err = os.Readlink("/proc/" + pid + "/fd/" + entries[0].Name())
+			}
 			done(pid+" "+name, err)
 		}
 		for _, name := range []string{"exe", "root", "cwd"} {
