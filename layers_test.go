@@ -23,7 +23,8 @@ const module = "github.com/callgate/callgate"
 // layers lists the packages from the bottom up. A package may import only
 // packages of lower layers; packages of one layer do not know each other.
 var layers = [][]string{
-	{"internal/closest", "internal/filelock", "internal/plaintext", "internal/seccomp"},
+	{"internal/closest", "internal/egress", "internal/filelock", "internal/plaintext", "internal/seccomp"},
+	{"internal/warden"}, // the helper of package process, which must link little
 	{"schema", "workspace", "artifact", "process", "shell"},
 	{".", "internal/yamlfile"},
 	{"journal/transfer"}, // a file format apart from SQLite, which a fuzzer must not have to instrument
@@ -115,6 +116,18 @@ func TestRootIsLight(t *testing.T) {
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, light) {
 		t.Errorf("modules linked into the root package:\ngot  %q\nwant %q", got, light)
+	}
+}
+
+// Each process costs what is initialized before package warden, and that comes in the
+// order of paths: a package that is initialized late holds the warden up until all the
+// heavy ones are done.
+func TestWardenLinksLittle(t *testing.T) {
+	for _, p := range list(t, "-deps", "./internal/warden") {
+		foreign := p.Module != nil && p.Module.Path != module && !strings.HasPrefix(p.Module.Path, "golang.org/x/")
+		if foreign || p.ImportPath == "path/filepath" || strings.HasPrefix(p.ImportPath, "net") || strings.HasPrefix(p.ImportPath, "crypto") {
+			t.Errorf("internal/warden links %s", p.ImportPath)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // with nothing.
 func BenchmarkRun(b *testing.B) {
 	b.Run("process", func(b *testing.B) {
-		cmd := process.Command{Args: []string{"true"}, Env: process.Environment{Workspace: b.TempDir()}}
+		cmd := process.Command{Args: []string{"true"}, Env: process.Environment{Workspace: b.TempDir()}, Sandbox: none}
 		for b.Loop() {
 			if r := run(b, cmd); r.ExitCode != 0 {
 				b.Fatal(r)
@@ -21,7 +21,7 @@ func BenchmarkRun(b *testing.B) {
 		}
 	})
 	b.Run("shell", func(b *testing.B) {
-		cmd := process.Command{Args: process.Shell("true"), Env: process.Environment{Workspace: b.TempDir()}}
+		cmd := process.Command{Args: process.Shell("true"), Env: process.Environment{Workspace: b.TempDir()}, Sandbox: none}
 		for b.Loop() {
 			if r := run(b, cmd); r.ExitCode != 0 {
 				b.Fatal(r)
@@ -48,7 +48,7 @@ func BenchmarkRun(b *testing.B) {
 func BenchmarkOutput(b *testing.B) {
 	const size = 64 << 20
 	b.SetBytes(size)
-	cmd := process.Command{Args: []string{"head", "-c", "67108864", "/dev/zero"}, Env: process.Environment{Workspace: b.TempDir()}}
+	cmd := process.Command{Args: []string{"head", "-c", "67108864", "/dev/zero"}, Env: process.Environment{Workspace: b.TempDir()}, Sandbox: none}
 	for b.Loop() {
 		if r := run(b, cmd); r.Output.Total != size {
 			b.Fatal(r.Output.Total)

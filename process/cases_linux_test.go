@@ -330,7 +330,7 @@ func init() {
 			c, _ := os.ReadFile("/proc/thread-self/children")
 			return len(d), runtime.NumGoroutine(), len(f), len(strings.Fields(string(c)))
 		}
-		cmd := process.Command{Args: process.Shell("echo $TMPDIR; mkdir $TMPDIR/a; touch $TMPDIR/a/b; chmod 0 $TMPDIR/a; sleep 100 & exit 0"), Env: process.Environment{Workspace: os.Getenv("DIR")}}
+		cmd := process.Command{Args: process.Shell("echo $TMPDIR; mkdir $TMPDIR/a; touch $TMPDIR/a/b; chmod 0 $TMPDIR/a; sleep 100 & exit 0"), Env: process.Environment{Workspace: os.Getenv("DIR")}, Sandbox: none}
 		process.Run(context.Background(), cmd)
 		fds, goroutines, files, children := count()
 		var wg sync.WaitGroup

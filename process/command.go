@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/callgate/callgate/internal/warden"
 )
 
 // Defaults and limits of a Command.
@@ -24,14 +26,9 @@ const (
 	Forever time.Duration = math.MaxInt64
 )
 
-// After the process has exited, what it started has settle to end by itself and
-// settleTerm more to heed SIGTERM: 250 ms together. So long a pipe may stay open,
-// too, when a process that could not be killed holds it.
-const (
-	settle     = 100 * time.Millisecond
-	settleTerm = 150 * time.Millisecond
-	drain      = 250 * time.Millisecond
-)
+// drain is how long a pipe may stay open when a process that could not be killed holds
+// it.
+const drain = 250 * time.Millisecond
 
 // A Command is a program to run, with all that it may have of the caller.
 type Command struct {
@@ -117,6 +114,10 @@ type Result struct {
 	// ProcessLimit says that it wanted more processes than it may have. Only a pids
 	// cgroup tells.
 	ProcessLimit bool
+	// Made are protected places of the workspace that did not exist when the process
+	// started, and did when it had ended, relative to the workspace. A place that does
+	// not exist cannot be protected: whoever watches should look at them.
+	Made []string
 }
 
 // A Process is a process that was started, with all that it started itself.
@@ -144,7 +145,10 @@ func Start(ctx context.Context, cmd Command) (*Process, error) {
 	if err := cmd.complete(); err != nil {
 		return nil, fmt.Errorf("process: %w", err)
 	}
-	temp := tempName()
+	plan, temp, err := cmd.confine(tempName())
+	if err != nil {
+		return nil, wrap(err)
+	}
 	env, withheld, err := cmd.Env.Build(cmd.Dir, temp)
 	if err != nil {
 		return nil, fmt.Errorf("process: %w", err)
@@ -154,14 +158,14 @@ func Start(ctx context.Context, cmd Command) (*Process, error) {
 		return nil, fmt.Errorf("process: %w", err)
 	}
 	begin := time.Now()
-	c, err := launch(spec{Args: cmd.Args, Env: env, Dir: cmd.Dir, Temp: temp}, s.theirs)
+	c, err := launch(spec{Args: cmd.Args, Env: env, Dir: cmd.Dir, Temp: temp, Plan: plan, Sandbox: &cmd.Sandbox}, s.theirs)
 	s.closeTheirs()
 	if err != nil {
 		s.closeOurs()
 		return nil, startError(&cmd, withheld, err)
 	}
 	p := &Process{done: make(chan struct{})}
-	p.result.Withheld = withheld
+	p.result.Withheld, p.result.Level = withheld, cmd.Sandbox.Level
 	go p.watch(ctx, &cmd, c, s, begin)
 	return p, nil
 }
@@ -203,6 +207,9 @@ func (c *Command) complete() error {
 		c.Grace = DefaultGrace
 	}
 	c.Grace = max(c.Grace, 0)
+	if err := c.Sandbox.complete(); err != nil {
+		return err
+	}
 	if c.Keep <= 0 {
 		c.Keep = DefaultKeep
 	}
@@ -248,6 +255,11 @@ func (p *Process) watch(ctx context.Context, cmd *Command, c *child, s *streams,
 	p.result.Duration = time.Since(begin)
 	p.result.ExitCode, p.result.Signal = e.Code, e.Signal
 	p.result.Background, p.result.Survivors = e.Background, e.Survivors
+	p.result.Refused, p.result.ProcessLimit, p.result.Made = e.Refused, e.ProcessLimit, e.Made
+	if e.OutOfMemory && (reason == Exited && e.Code != 0 || e.Lost) {
+		p.result.Reason = MemoryLimit
+		return
+	}
 	switch {
 	case e.Lost && reason == Exited:
 		reason = Lost
@@ -267,13 +279,21 @@ func (p *Process) watch(ctx context.Context, cmd *Command, c *child, s *streams,
 // startError says what was not started, and that its environment is not the
 // caller's: the most frequent cause.
 func startError(cmd *Command, withheld int, err error) error {
-	if errors.Is(err, ErrNoMain) {
-		return err
+	if errors.Is(err, ErrNoMain) || errors.As(err, new(*SandboxError)) {
+		return wrap(err)
 	}
 	if withheld > 0 {
 		return fmt.Errorf("process: start %q: %w (%s)", cmd.Args[0], err, WithheldLine(withheld))
 	}
 	return fmt.Errorf("process: start %q: %w", cmd.Args[0], err)
+}
+
+// wrap names the package in an error that does not yet.
+func wrap(err error) error {
+	if errors.Is(err, ErrNoMain) {
+		return err
+	}
+	return fmt.Errorf("process: %w", err)
 }
 
 // ErrNoMain says that the program does not call Main.
@@ -286,14 +306,16 @@ type spec struct {
 	Env  []string
 	Dir  string
 	Temp string // made before the process starts, removed after its end
+
+	Plan    *warden.Plan // nil at the level none
+	Sandbox *Sandbox     // what it was made of
 }
 
-// An end is how a child ended.
+// An end is how a child ended, and what its sandbox saw.
 type end struct {
-	Code       int
-	Signal     string
-	Stopped    bool // after it was told to
-	Background int
-	Survivors  int
-	Lost       bool
+	warden.End
+	Refused      []Refused
+	OutOfMemory  bool
+	ProcessLimit bool
+	Made         []string
 }

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/callgate/callgate/internal/warden"
 )
 
 // An Environment says what a process gets to see of the environment of its caller.
@@ -63,12 +65,6 @@ var quiet = map[string]string{
 	"DEBIAN_FRONTEND":     "noninteractive",
 }
 
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// runName is the variable that marks the processes of one run: its value is found
-// in /proc of those that a killed helper left behind.
-const runName = "CALLGATE_RUN"
-
 // Build returns the environment of a process that works in dir and whose private
 // directory is temp, sorted by name, and how many variables of the caller's it does
 // not have. It reads nothing but its receiver and, with a nil Caller, os.Environ().
@@ -76,7 +72,7 @@ func (e Environment) Build(dir, temp string) (env []string, withheld int, err er
 	caller := e.caller()
 	vars := map[string]string{"LANG": "C.UTF-8"}
 	if runtime.GOOS != "windows" {
-		vars["PATH"] = defaultPath
+		vars["PATH"] = warden.DefaultPath
 	}
 	for _, name := range slices.Concat(harmless, needed[runtime.GOOS]) {
 		if v, ok := caller[name]; ok {
@@ -86,7 +82,7 @@ func (e Environment) Build(dir, temp string) (env []string, withheld int, err er
 	maps.Copy(vars, quiet)
 	vars["HOME"], vars["PWD"] = e.Workspace, dir
 	if e.PrivateHome {
-		vars["HOME"] = privateHome(temp)
+		vars["HOME"] = warden.PrivateHome(temp)
 	}
 	vars["TMPDIR"] = temp
 	if runtime.GOOS == "windows" {
@@ -122,7 +118,7 @@ func (e Environment) Build(dir, temp string) (env []string, withheld int, err er
 		}
 		vars[name] = v
 	}
-	vars[runName] = filepath.Base(temp)
+	vars[warden.RunName] = filepath.Base(temp)
 	for name := range caller {
 		if _, ok := vars[name]; !ok {
 			withheld++
@@ -214,8 +210,6 @@ func (e Environment) CacheDir() string {
 	sum := sha256.Sum256([]byte(e.Workspace))
 	return filepath.Join(base, hex.EncodeToString(sum[:8]))
 }
-
-func privateHome(temp string) string { return filepath.Join(temp, "home") }
 
 // WithheldLine says in a line that n variables were withheld, and how one is let
 // through; it is "" if none was.

@@ -3,15 +3,20 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/callgate/callgate/internal/egress"
+	"github.com/callgate/callgate/internal/warden"
 )
 
-// A child is our side of a helper.
+// A child is our side of a helper, which is package warden in a life of its own.
 type child struct {
 	helper *os.Process
 	ctl    *os.File
@@ -20,7 +25,28 @@ type child struct {
 	temp   string
 	pid    int // of the process, which leads its session
 	stops  chan time.Duration
+
+	plan   *warden.Plan
+	absent []string     // protected places that there are not
+	door   *egress.Gate // nil if no host is allowed
+	seen   refusals
 }
+
+// armed is set by Main: this program can be its own helper.
+var armed bool
+
+// Main has to be the first line of func main of a program that starts processes,
+// and of TestMain of its tests:
+//
+//	func main() {
+//		process.Main()
+//		...
+//
+// It says that the program may be started a second time, under another name, to watch
+// over each process. That second life ends while packages are initialized: what is
+// initialized before the package that it is in, runs twice, and func main does not. On
+// other systems than Linux Main does nothing.
+func Main() { armed = true }
 
 // launch starts the helper, and that the process with the given streams.
 func launch(s spec, files [3]*os.File) (_ *child, err error) {
@@ -42,18 +68,27 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 	defer null.Close()
 	// Nothing that the helper's runtime says may come into the output of the process,
 	// and nothing that is in our environment into its own.
-	helper, err := os.StartProcess("/proc/self/exe", []string{helperName}, &os.ProcAttr{
-		Dir: "/", Env: []string{helperEnv + "=1", "GOMAXPROCS=2", "GOGC=off"},
+	helper, err := os.StartProcess("/proc/self/exe", []string{warden.Name}, &os.ProcAttr{
+		Dir: "/", Env: []string{warden.Env + "=1", "GOMAXPROCS=2", "GOGC=off"},
 		Files: []*os.File{null, null, null, theirs, files[0], files[1], files[2]},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Sys:   cloning(s.Plan),
 	})
 	if err != nil {
 		ctl.Close()
+		if s.Plan != nil && s.Plan.Isolated {
+			return nil, &SandboxError{Level: Isolated, Stage: "namespaces", Err: err}
+		}
 		return nil, fmt.Errorf("start the helper: %w", err)
 	}
-	c := &child{helper: helper, ctl: ctl, ended: make(chan struct{}), temp: s.Temp, stops: make(chan time.Duration, 2)}
+	c := &child{helper: helper, ctl: ctl, ended: make(chan struct{}), temp: s.Temp, stops: make(chan time.Duration, 2), plan: s.Plan}
 	theirs.Close()
-	req := request{Dir: []byte(s.Dir), Temp: []byte(s.Temp)}
+	if err := c.openDoor(s.Sandbox); err != nil {
+		ctl.Close()
+		c.clean()
+		return nil, err
+	}
+	c.absent = absent(s.Plan)
+	req := warden.Request{Dir: []byte(s.Dir), Temp: []byte(s.Temp), Plan: s.Plan}
 	for _, a := range s.Args {
 		req.Args = append(req.Args, []byte(a))
 	}
@@ -63,7 +98,7 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 	pid, err := c.begin(req)
 	if err != nil {
 		ctl.Close()
-		removeTemp(s.Temp)
+		c.clean()
 		return nil, err
 	}
 	c.pid = pid
@@ -73,17 +108,17 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 
 // begin has the helper start the process, and returns its pid; 0 if the helper
 // was killed just when it did so.
-func (c *child) begin(req request) (pid int, err error) {
+func (c *child) begin(req warden.Request) (pid int, err error) {
 	deadline := time.Now().Add(helperTime)
 	c.ctl.SetWriteDeadline(deadline)
-	err = writeFrame(c.ctl, req)
+	err = warden.WriteFrame(c.ctl, req)
 	starting := false
 	for err == nil {
 		// A process can stop its parent before that has told us of it.
 		prod := time.AfterFunc(helperTime/20, func() { c.helper.Signal(syscall.SIGCONT) })
-		var r report
+		var r warden.Report
 		c.ctl.SetReadDeadline(deadline)
-		err = readFrame(c.ctl, &r)
+		err = warden.ReadFrame(c.ctl, &r)
 		prod.Stop()
 		switch {
 		case err != nil && starting:
@@ -92,9 +127,21 @@ func (c *child) begin(req request) (pid int, err error) {
 		case err != nil:
 		case r.Starting:
 			starting = true
+		case r.Listen != nil:
+			err = c.serve(r.Listen)
 		case r.Started != 0:
 			c.ctl.SetReadDeadline(time.Time{})
 			return r.Started, nil
+		case r.Stage != "":
+			c.helper.Wait()
+			err = errors.New(r.Failed)
+			if r.Errno != 0 {
+				err = r.Errno
+				if r.Failed != "" {
+					err = fmt.Errorf("%s: %w", r.Failed, r.Errno)
+				}
+			}
+			return 0, &SandboxError{Level: levelOf(c.plan), Stage: r.Stage, Err: err}
 		case r.Errno != 0 && r.Failed != "":
 			err = fmt.Errorf("%s: %w", r.Failed, r.Errno)
 			c.helper.Wait()
@@ -119,17 +166,17 @@ const helperTime = 10 * time.Second
 // stop ends the process: SIGTERM, and after grace, or at once without one,
 // SIGKILL. It does not wait.
 func (c *child) stop(grace time.Duration) {
-	writeFrame(c.ctl, request{Grace: grace})
+	warden.WriteFrame(c.ctl, warden.Request{Grace: grace})
 	c.stops <- grace
 }
 
 // follow waits for the end, and sees to it if the helper cannot.
 func (c *child) follow() {
 	defer close(c.ended)
-	got := make(chan *end, 1)
+	got := make(chan *warden.End, 1)
 	go func() {
-		var r report
-		readFrame(c.ctl, &r)
+		var r warden.Report
+		warden.ReadFrame(c.ctl, &r)
 		got <- r.End
 	}()
 	var late, prod <-chan time.Time
@@ -137,13 +184,13 @@ func (c *child) follow() {
 		select {
 		case e := <-got:
 			if e != nil {
-				c.end = *e
+				c.end.End = *e
 			} else {
-				c.end = end{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Lost: true}
+				c.end.End = warden.End{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Lost: true}
 			}
 			wait = false
 		case grace := <-c.stops:
-			late = time.After(grace + killTime + helperTime/2)
+			late = time.After(grace + warden.KillTime + helperTime/2)
 			prod = time.Tick(100 * time.Millisecond)
 		case <-prod: // the process can stop it, again and again
 			c.helper.Signal(syscall.SIGCONT)
@@ -157,8 +204,56 @@ func (c *child) follow() {
 		c.helper.Kill()
 	}
 	c.helper.Wait()
-	if c.end.Lost {
-		c.end.Survivors = sweep(c.pid, filepath.Base(c.temp))
-		removeTemp(c.temp)
+	if c.end.Lost && !c.isolated() { // else the kernel has killed all that the helper watched over
+		c.end.Survivors = warden.Sweep(c.pid, filepath.Base(c.temp))
 	}
+	c.clean()
+	c.end.Refused = c.seen.list()
+	if now := absent(c.plan); len(now) < len(c.absent) {
+		for _, name := range c.absent {
+			if !slices.Contains(now, name) {
+				c.end.Made = append(c.end.Made, name)
+			}
+		}
+	}
+}
+
+func (c *child) isolated() bool { return c.plan != nil && c.plan.Isolated }
+
+// clean removes what is left of a helper that has ended, as far as it did not do so.
+func (c *child) clean() {
+	if c.door != nil {
+		c.door.Close()
+	}
+	if !c.isolated() { // else it was in memory
+		warden.RemoveTemp(c.temp)
+	}
+	if c.plan == nil {
+		return
+	}
+	for i := range c.plan.Cgroups {
+		g := &c.plan.Cgroups[i]
+		u := g.Used()
+		c.end.OutOfMemory = c.end.OutOfMemory || u.OutOfMemory
+		c.end.ProcessLimit = c.end.ProcessLimit || u.OutOfProcesses
+		g.Remove()
+	}
+}
+
+// absent returns the protected places of a workspace that do not exist.
+func absent(p *warden.Plan) (names []string) {
+	if p == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(string(p.Workspace))
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	for _, name := range p.Protect {
+		if _, err := root.Lstat(string(name)); errors.Is(err, fs.ErrNotExist) {
+			names = append(names, string(name))
+		}
+	}
+	return names
 }

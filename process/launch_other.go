@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/callgate/callgate/internal/warden"
 )
 
 // Main has to be the first line of func main of a program that starts processes,
@@ -32,7 +34,7 @@ func launch(s spec, files [3]*os.File) (*child, error) {
 	}
 	c, err := start(s, files)
 	if err != nil {
-		removeTemp(s.Temp)
+		warden.RemoveTemp(s.Temp)
 		return nil, err
 	}
 	go c.follow()
@@ -40,7 +42,7 @@ func launch(s spec, files [3]*os.File) (*child, error) {
 }
 
 func start(s spec, files [3]*os.File) (*child, error) {
-	if err := os.Mkdir(privateHome(s.Temp), 0o700); err != nil {
+	if err := os.Mkdir(warden.PrivateHome(s.Temp), 0o700); err != nil {
 		return nil, err
 	}
 	program, err := lookPath(s)
@@ -120,11 +122,11 @@ func (c *child) follow() {
 		}
 	}
 	if done {
-		time.Sleep(settle)
+		time.Sleep(warden.Settle)
 		if c.group.running() {
 			c.end.Background = 1 // at least
 			c.group.terminate()
-			time.Sleep(settleTerm)
+			time.Sleep(warden.SettleTerm)
 		}
 	}
 	c.group.kill()
@@ -139,5 +141,5 @@ func (c *child) follow() {
 	} else {
 		c.end.Code, c.end.Signal = status(c.cmd.ProcessState)
 	}
-	removeTemp(c.temp)
+	warden.RemoveTemp(c.temp)
 }

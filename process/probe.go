@@ -20,3 +20,30 @@ type Trial struct {
 	Err   string // why it does not start, "" if it does
 	Fix   string // what to install or to set
 }
+
+// A SandboxError says that a program was not started since its sandbox could not be
+// set up. Nothing of the program ran.
+type SandboxError struct {
+	Level Level  // Auto if no level starts
+	Stage string // what failed, such as "mount /tmp"; "" if there is only Err
+	Err   error
+	Fix   string // what to install or to set, "" if that is not known
+}
+
+func (e *SandboxError) Error() string {
+	s := "sandbox"
+	if e.Level != Auto {
+		s += " " + e.Level.String()
+	}
+	s += ": "
+	if e.Stage != "" {
+		s += e.Stage + ": "
+	}
+	s += e.Err.Error()
+	if e.Fix != "" {
+		s += "; " + e.Fix
+	}
+	return s
+}
+
+func (e *SandboxError) Unwrap() error { return e.Err }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_ROLE") == "no main" {
-		_, err := process.Run(context.Background(), process.Command{Args: []string{"true"}, Dir: os.TempDir()})
+		_, err := process.Run(context.Background(), process.Command{Args: []string{"true"}, Dir: os.TempDir(), Sandbox: none})
 		fmt.Print(err)
 		os.Exit(0)
 	}
@@ -36,9 +36,13 @@ func TestMain(m *testing.M) {
 var roles = map[string]func() int{"hello": func() int { fmt.Print("hello"); return 0 }}
 
 // in returns a command line that runs in a directory of its own.
+// none is the sandbox of the tests that are about the life of processes, and not about
+// what keeps them apart.
+var none = process.Sandbox{Level: process.None}
+
 func in(t testing.TB, line string) process.Command {
 	t.Helper()
-	return process.Command{Args: process.Shell(line), Env: process.Environment{Workspace: t.TempDir()}, Timeout: 20 * time.Second}
+	return process.Command{Args: process.Shell(line), Env: process.Environment{Workspace: t.TempDir()}, Timeout: 20 * time.Second, Sandbox: none}
 }
 
 func run(t testing.TB, cmd process.Command) process.Result {
@@ -130,7 +134,7 @@ func TestProgramsAreFound(t *testing.T) {
 		{"tool", filepath.Join(dir, "bin/tool") + " x y\n"},
 		{filepath.Join(dir, "tool.sh"), filepath.Join(dir, "tool.sh") + " x y\n"},
 	} {
-		cmd := process.Command{Args: []string{test.program, "x y"}, Env: process.Environment{
+		cmd := process.Command{Args: []string{test.program, "x y"}, Sandbox: none, Env: process.Environment{
 			Workspace: dir, Set: map[string]string{"PATH": filepath.Join(dir, "bin") + ":/bin:/usr/bin"},
 		}}
 		if r := run(t, cmd); r.Output.String() != test.output {

@@ -41,16 +41,31 @@ var ends = []struct {
 }{
 	{"exits", "true", nil, process.Exited},
 	{"fails", "kill -9 $$", nil, process.Exited},
-	{"timeout", "while :; do sleep 9; done", func(c *process.Command, _ context.CancelFunc) { c.Timeout = 700 * time.Millisecond }, process.Timeout},
+	{"timeout", "while :; do sleep 9; done", func(c *process.Command, _ context.CancelFunc) { c.Timeout = 1500 * time.Millisecond }, process.Timeout},
 	{"canceled", "while :; do sleep 9; done", func(_ *process.Command, cancel context.CancelFunc) {
 		time.AfterFunc(700*time.Millisecond, cancel)
 	}, process.Canceled},
 	{"output limit", "yes", func(c *process.Command, _ context.CancelFunc) { c.Limit = 1 << 20 }, process.OutputLimit},
-	{"helper killed", "sleep 0.2; kill -9 $PPID; sleep 9", nil, process.Lost},
-	{"helper stopped", "kill -STOP $PPID; sleep 9", func(c *process.Command, _ context.CancelFunc) { c.Timeout = 700 * time.Millisecond }, process.Timeout},
+	{"helper killed", "sleep 0.2; kill -9 $PPID; sleep 1", nil, process.Lost},
+	{"helper stopped", "kill -STOP $PPID; sleep 9", func(c *process.Command, _ context.CancelFunc) { c.Timeout = 1500 * time.Millisecond }, process.Timeout},
 }
 
-// unpromised is what the package says that it does not do (see its documentation).
+// levels are those that start on this machine.
+func levels() []process.Level {
+	all := []process.Level{process.None}
+	for _, t := range process.Probe().Tried {
+		if t.Err == "" {
+			all = append(all, t.Level)
+		}
+	}
+	if all[len(all)-1] == process.Isolated {
+		all = append(all, process.Confined) // which is not tried where isolated starts
+	}
+	return all
+}
+
+// unpromised is what the package says that it does not do without a sandbox (see its
+// documentation).
 var unpromised = []string{"session, no environment/helper killed", "runs away/helper killed"}
 
 // runaway is a program that is never the same process for long.
@@ -59,38 +74,45 @@ const runaway = "#!/bin/sh\ntrap '' TERM\n[ -e stop ] && exit\nsetsid ./run $1 &
 // However processes hide and however the call ends, none is left: by their mark,
 // which is in their arguments or in their environment.
 func TestNothingIsLeft(t *testing.T) {
-	for _, hiding := range hidings {
-		for _, end := range ends {
-			name := hiding.name + "/" + end.name
-			if slices.Contains(unpromised, name) {
-				continue
+	for _, level := range levels() {
+		for _, hiding := range hidings {
+			for _, end := range ends {
+				name := hiding.name + "/" + end.name
+				if level == process.None && slices.Contains(unpromised, name) {
+					continue
+				}
+				t.Run(level.String()+"/"+name, func(t *testing.T) {
+					t.Parallel()
+					m := newMark(t)
+					cmd := in(t, "echo ready\n"+strings.ReplaceAll(hiding.line, "%", m.seconds)+"\n"+end.line)
+					m.put(t, &cmd)
+					cmd.Sandbox.Level = level
+					cmd.Grace = 100 * time.Millisecond
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					if end.how != nil {
+						end.how(&cmd, cancel)
+					}
+					want := end.reason
+					if level != process.None && want == process.Lost {
+						want = process.Exited // the helper is out of its reach
+					}
+					begin := time.Now()
+					r, err := process.Run(ctx, cmd)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if d := time.Since(begin); d > 15*slow*time.Second {
+						t.Errorf("took %v", d)
+					}
+					if r.Reason != want || !strings.HasPrefix(r.Output.String(), "ready\n") || r.Survivors != 0 || r.Level != level {
+						t.Errorf("%+v and output %.40q, want %q", r, r.Output.String(), want)
+					}
+					if left := m.left(); len(left) > 0 {
+						t.Errorf("left behind: %v", left)
+					}
+				})
 			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				m := newMark(t)
-				cmd := in(t, "echo ready\n"+strings.ReplaceAll(hiding.line, "%", m.seconds)+"\n"+end.line)
-				m.put(t, &cmd)
-				cmd.Grace = 100 * time.Millisecond
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if end.how != nil {
-					end.how(&cmd, cancel)
-				}
-				begin := time.Now()
-				r, err := process.Run(ctx, cmd)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d := time.Since(begin); d > 15*slow*time.Second {
-					t.Errorf("took %v", d)
-				}
-				if r.Reason != end.reason || !strings.HasPrefix(r.Output.String(), "ready\n") || r.Survivors != 0 {
-					t.Errorf("ended with %q, %d survivors and output %.40q, want %q", r.Reason, r.Survivors, r.Output.String(), end.reason)
-				}
-				if left := m.left(); len(left) > 0 {
-					t.Errorf("left behind: %v", left)
-				}
-			})
 		}
 	}
 }
@@ -135,7 +157,7 @@ func (m mark) left() map[int]string {
 
 func init() {
 	roles["caller"] = func() int {
-		cmd := process.Command{Args: process.Shell(os.Getenv("LINE")), Output: os.Stdout, Env: process.Environment{
+		cmd := process.Command{Args: process.Shell(os.Getenv("LINE")), Output: os.Stdout, Sandbox: process.Sandbox{Level: process.Level(os.Getenv("LEVEL"))}, Env: process.Environment{
 			Workspace: os.Getenv("DIR"), Pass: []string{"TEST_COOKIE"}}}
 		process.Run(context.Background(), cmd)
 		return 0
@@ -145,44 +167,48 @@ func init() {
 // When the caller is killed, what it started goes with it, and so does the
 // temporary directory.
 func TestCallerKilled(t *testing.T) {
-	for _, hiding := range hidings {
-		t.Run(hiding.name, func(t *testing.T) {
-			t.Parallel()
-			m := newMark(t)
-			cmd := in(t, "")
-			m.put(t, &cmd)
-			temp := t.TempDir()
-			caller := exec.Command("/proc/self/exe")
-			caller.Env = append(os.Environ(), "PROCESS_TEST_ROLE=caller", m.cookie, "DIR="+cmd.Env.Workspace, "TMPDIR="+temp,
-				"LINE=touch $TMPDIR/mine; "+strings.ReplaceAll(hiding.line, "%", m.seconds)+"\necho ready; while :; do sleep 9; done")
-			out, err := caller.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := caller.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := out.Read(make([]byte, 100)); err != nil {
-				t.Error(err)
-			}
-			if len(m.left()) < 2 { // the caller itself has the mark
-				t.Error("nothing runs: this test shows nothing")
-			}
-			caller.Process.Kill()
-			caller.Wait()
-			var left map[int]string
-			var files []os.DirEntry
-			for range 300 {
-				left = m.left()
-				files, _ = os.ReadDir(temp)
-				if len(left)+len(files) == 0 {
-					return
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			t.Errorf("left behind: %v, %v", left, files)
-		})
+	for _, level := range levels() {
+		for _, hiding := range hidings {
+			t.Run(level.String()+"/"+hiding.name, func(t *testing.T) { callerKilled(t, level, hiding.line) })
+		}
 	}
+}
+
+func callerKilled(t *testing.T, level process.Level, line string) {
+	t.Parallel()
+	m := newMark(t)
+	cmd := in(t, "")
+	m.put(t, &cmd)
+	temp := t.TempDir()
+	caller := exec.Command("/proc/self/exe")
+	caller.Env = append(os.Environ(), "PROCESS_TEST_ROLE=caller", m.cookie, "DIR="+cmd.Env.Workspace, "TMPDIR="+temp, "LEVEL="+string(level),
+		"LINE=touch $TMPDIR/mine; "+strings.ReplaceAll(line, "%", m.seconds)+"\necho ready; while :; do sleep 9; done")
+	out, err := caller.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 100)); err != nil {
+		t.Error(err)
+	}
+	if len(m.left()) < 2 { // the caller itself has the mark
+		t.Error("nothing runs: this test shows nothing")
+	}
+	caller.Process.Kill()
+	caller.Wait()
+	var left map[int]string
+	var files []os.DirEntry
+	for range 300 {
+		left = m.left()
+		files, _ = os.ReadDir(temp)
+		if len(left)+len(files) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("left behind: %v, %v", left, files)
 }
 
 // When the helper could do nothing before it and its caller were killed, the process
@@ -191,7 +217,7 @@ func TestCallerAndHelperKilled(t *testing.T) {
 	t.Parallel()
 	m := newMark(t)
 	caller := role(t, "caller")
-	caller.Env = append(caller.Env, m.cookie, "LINE=kill -STOP $PPID; echo $PPID $$; read x < <(sleep "+m.seconds+")")
+	caller.Env = append(caller.Env, m.cookie, "LEVEL=none", "LINE=kill -STOP $PPID; echo $PPID $$; read x < <(sleep "+m.seconds+")")
 	out, err := caller.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

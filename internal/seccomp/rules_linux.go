@@ -69,9 +69,6 @@ func (r Rules) Filter(a Arch) ([]unix.SockFilter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seccomp: assemble the filter for %s: %w", a, err)
 	}
-	if len(raw) > unix.BPF_MAXINSNS {
-		return nil, fmt.Errorf("seccomp: the filter for %s has %d instructions, and the kernel takes %d", a, len(raw), unix.BPF_MAXINSNS)
-	}
 	filter := make([]unix.SockFilter, len(raw))
 	for i, in := range raw {
 		filter[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}

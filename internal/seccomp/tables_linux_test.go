@@ -30,7 +30,7 @@ func constants(t testing.TB, a Arch) map[string]uint64 {
 		t.Fatal("the source of golang.org/x/sys/unix is not there")
 	}
 	found := make(map[string]uint64)
-	for _, f := range []string{"zerrors_linux.go", "zerrors_linux_" + a.name + ".go", "zsysnum_linux_" + a.name + ".go", "ztypes_linux.go", "affinity_linux.go"} {
+	for _, f := range []string{"zerrors_linux.go", "zerrors_linux_" + a.name + ".go", "zsysnum_linux_" + a.name + ".go", "ztypes_linux.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, f), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -74,11 +74,13 @@ func numbers(consts map[string]uint64) map[string]int {
 	return calls
 }
 
-// levels are the rules that the columns of verdicts.txt are about.
-var levels = []struct {
+type level struct {
 	name  string
 	rules Rules
-}{{"isolated", Isolated()}, {"confined", Confined(false)}, {"confined with the network", Confined(true)}}
+}
+
+// levels are what the columns of verdicts.txt are about.
+var levels = []level{{"isolated", Isolated()}, {"confined", Confined(false)}, {"confined with the network", Confined(true)}}
 
 // A row is a line of verdicts.txt for one architecture.
 type row struct {
@@ -177,7 +179,7 @@ func rows(t testing.TB) []row {
 	return all
 }
 
-// A filter is a program in the machine of golang.org/x/net/bpf.
+// A machine runs a program in the machine of golang.org/x/net/bpf.
 type machine struct{ vm *bpf.VM }
 
 func newMachine(t testing.TB, program []bpf.Instruction) machine {

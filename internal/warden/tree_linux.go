@@ -1,4 +1,4 @@
-package process
+package warden
 
 import (
 	"bytes"
@@ -117,10 +117,10 @@ func signalThese(pids []int, sig syscall.Signal) {
 	}
 }
 
-// sweep kills what a killed helper left behind: what carries the mark of its run,
+// Sweep kills what a killed helper left behind: what carries the mark of its run,
 // and the sessions that had such a process in them, that of its process above all.
-func sweep(session int, mark string) (survivors int) {
-	mark = runName + "=" + mark
+func Sweep(session int, mark string) (survivors int) {
+	mark = RunName + "=" + mark
 	sessions := map[int]bool{session: true}
 	for begin, clean := time.Now(), 0; ; {
 		stats := map[int]procStat{}
@@ -143,7 +143,7 @@ func sweep(session int, mark string) (survivors int) {
 			clean = 0
 		}
 		since := time.Since(begin)
-		if clean == 2 || since > killTime {
+		if clean == 2 || since > KillTime {
 			return len(left)
 		}
 		signalThese(left, syscall.SIGKILL)

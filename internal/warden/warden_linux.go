@@ -1,4 +1,4 @@
-package process
+package warden
 
 import (
 	"syscall"
@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killTime is how long we go on killing before what is left counts as survivors.
-const killTime = 5 * time.Second
+// KillTime is how long we go on killing before what is left counts as survivors.
+const KillTime = 5 * time.Second
 
 // A warden is the helper while its process runs: it waits for the process and for
 // all that comes from it, and ends it when it has to.
 type warden struct {
 	ctl control
 	pid int
-	end end
+	end End
 
 	exited bool // the process
 	empty  bool // no child is left, so no descendant: orphans come to us
@@ -38,11 +38,11 @@ func (w *warden) watch() {
 	w.end.Stopped = !w.exited
 	grace := w.grace
 	if w.exited && !w.gone {
-		w.until(settle)
+		w.until(Settle)
 		if !w.empty {
 			w.end.Background = len(descendants())
 		}
-		grace = settleTerm
+		grace = SettleTerm
 	}
 	if !w.empty && !w.gone && grace > 0 {
 		signalAll(syscall.SIGTERM)
@@ -53,7 +53,7 @@ func (w *warden) watch() {
 		signalAll(syscall.SIGKILL)
 		w.reap()
 		since := time.Since(begin)
-		if since > killTime {
+		if since > KillTime {
 			break
 		}
 		if d := min(since/4, 20*time.Millisecond); d > time.Millisecond && !w.empty {
@@ -92,8 +92,8 @@ func (w *warden) wait(d time.Duration, pidfd int) {
 	}
 	ts := unix.NsecToTimespec(int64(d))
 	if n, _ := unix.Ppoll(fds, &ts, nil); n > 0 && fds[0].Revents != 0 {
-		var req request
-		if err := readFrame(w.ctl, &req); err != nil {
+		var req Request
+		if err := ReadFrame(w.ctl, &req); err != nil {
 			w.gone = true
 		} else {
 			w.stop, w.grace = true, req.Grace

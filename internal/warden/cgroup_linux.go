@@ -1,0 +1,87 @@
+package warden
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func (c *Cgroup) dir() string { return string(c.Up) + "/" + c.Name }
+
+// optional are settings that a kernel may not have.
+var optional = []string{"memory.swap.max", "memory.memsw.limit_in_bytes"}
+
+// A membership is a group that the helper has joined.
+type membership struct {
+	up, home int // directory and cgroup.procs of where it was, open since before the view changed
+	name     string
+}
+
+// join makes a group and joins it.
+func (c *Cgroup) join() (m membership, err error) {
+	m = membership{up: -1, home: -1, name: c.Name}
+	fail := func(err error) (membership, error) {
+		m.leave()
+		return m, &stageError{"cgroup " + c.dir(), err}
+	}
+	if m.up, err = unix.Open(string(c.Up), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return fail(err)
+	}
+	if m.home, err = unix.Open(string(c.Home)+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0); err != nil {
+		return fail(err)
+	}
+	if err := unix.Mkdirat(m.up, c.Name, 0o755); err != nil {
+		return fail(err)
+	}
+	for _, s := range append(c.Files, Setting{"cgroup.procs", "0"}) {
+		fd, err := unix.Openat(m.up, c.Name+"/"+s.File, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			_, err = unix.Write(fd, []byte(s.Value))
+			unix.Close(fd)
+		}
+		if err != nil && !slices.Contains(optional, s.File) {
+			return fail(err)
+		}
+	}
+	return m, nil
+}
+
+// leave goes back and removes the group. It does nothing where the caller has done so.
+func (m membership) leave() {
+	if m.home >= 0 {
+		unix.Write(m.home, []byte("0"))
+		unix.Close(m.home)
+	}
+	if m.up >= 0 {
+		unix.Unlinkat(m.up, m.name, unix.AT_REMOVEDIR)
+		unix.Close(m.up)
+	}
+}
+
+// A Usage is what a group has seen.
+type Usage struct{ OutOfMemory, OutOfProcesses bool }
+
+// Used tells what the group has seen. The caller asks when nothing runs any more.
+func (c *Cgroup) Used() (u Usage) {
+	u.OutOfProcesses = counter(c.dir()+"/"+"pids.events", "max") > 0
+	u.OutOfMemory = counter(c.dir()+"/"+"memory.events", "oom_kill") > 0 ||
+		counter(c.dir()+"/"+"memory.oom_control", "oom_kill") > 0
+	return u
+}
+
+func counter(file, key string) int {
+	b, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
+			n, _ := strconv.Atoi(f[1])
+			return n
+		}
+	}
+	return 0
+}
+
+// Remove removes the group.
+func (c *Cgroup) Remove() { unix.Rmdir(c.dir()) }

@@ -1,0 +1,147 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callgate/callgate/internal/warden"
+)
+
+// Probe tries the levels from the strongest down, until one starts a program. What it
+// found holds for the life of this process: a machine that is short of something later
+// does not lower the level of what runs then. It needs Main.
+func Probe() Report {
+	probing.Do(func() { probed = probe() })
+	return probed
+}
+
+var (
+	probing sync.Once
+	probed  Report
+)
+
+func probe() (r Report) {
+	r.Landlock = warden.LandlockVersion()
+	for _, l := range []Level{Isolated, Confined} {
+		err := try(l)
+		if err == nil {
+			r.Tried = append(r.Tried, Trial{Level: l})
+			r.Level = l
+			break
+		}
+		r.Tried = append(r.Tried, Trial{Level: l, Err: err.Error(), Fix: fix(l, err)})
+	}
+	r.Notes = limits(r.Level, r.Landlock)
+	return r
+}
+
+// best returns the level that Auto takes.
+func best() (Level, error) {
+	if !armed {
+		return "", ErrNoMain
+	}
+	r := Probe()
+	if r.Level != "" {
+		return r.Level, nil
+	}
+	var why []string
+	for _, t := range r.Tried {
+		why = append(why, fmt.Sprintf("%s does not start (%s)", t.Level, t.Err))
+	}
+	return "", &SandboxError{
+		Err: errors.New(strings.Join(why, ", ")),
+		Fix: "callgate doctor says what to install or to set; the level none starts programs without any",
+	}
+}
+
+// try runs a program at a level.
+func try(l Level) error {
+	if !armed {
+		return ErrNoMain
+	}
+	dir, err := os.MkdirTemp("", "callgate-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := Run(ctx, Command{
+		Args: []string{"true"}, Env: Environment{Workspace: dir, Caches: filepath.Join(dir, "caches"), Caller: []string{}},
+		Sandbox: Sandbox{Level: l},
+	})
+	var se *SandboxError
+	switch {
+	case errors.As(err, &se):
+		se.Level = Auto // the caller names it
+		return fmt.Errorf("%s: %w", se.Stage, se.Err)
+	case err != nil:
+		return err
+	case r.Reason != Exited || r.ExitCode != 0:
+		return fmt.Errorf("true ended with %s, code %d: %s", r.Reason, r.ExitCode, r.Output)
+	}
+	return nil
+}
+
+// fix says what would help, by what is set on this machine.
+func fix(l Level, err error) string {
+	on := func(name, value string) bool {
+		b, err := os.ReadFile("/proc/sys/" + name)
+		return err == nil && strings.TrimSpace(string(b)) == value
+	}
+	switch {
+	case l == Confined:
+		return "use Linux 6.2 or later with Landlock switched on (lsm=landlock,... on the kernel's command line)"
+	case on("kernel/apparmor_restrict_unprivileged_userns", "1") && os.Getuid() != 0:
+		return "AppArmor keeps unprivileged users from namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for callgate with \"userns,\""
+	case on("kernel/unprivileged_userns_clone", "0") && os.Getuid() != 0:
+		return "sysctl kernel.unprivileged_userns_clone=1"
+	case on("user/max_user_namespaces", "0"):
+		return "sysctl user.max_user_namespaces=10000"
+	case inContainer():
+		return "a container keeps its programs from namespaces: run it with a seccomp profile that has them and an unmasked /proc, or be content with confined"
+	}
+	return "see docs/sandbox.md for what each system needs"
+}
+
+func inContainer() bool {
+	for _, f := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(f); err == nil {
+			return true
+		}
+	}
+	return os.Getenv("container") != ""
+}
+
+// limits says what is not enforced on this machine at a level.
+func limits(l Level, abi int) (notes []string) {
+	_, memory, pids := cgroupsFor(1, 1, os.Getuid() == 0, "")
+	switch l {
+	case Isolated:
+		if abi < 1 {
+			notes = append(notes, "The kernel has no Landlock, which would be a second wall around the files.")
+		}
+		if os.Getuid() == 0 && !pids {
+			notes = append(notes, "The number of processes is not bounded: for root that needs a cgroup with the controller pids that can be written.")
+		}
+	case Confined:
+		notes = append(notes,
+			"Places in the workspace are not protected: .git/hooks and the settings of editors and agents can be changed.",
+			"Mode, owner, times and extended attributes of files outside can be changed as far as the user may: Landlock has no right for them.",
+			"The names and command lines of other processes can be read in /proc.",
+			"The number of processes is not bounded"+map[bool]string{true: " but by a cgroup.", false: "."}[pids])
+		if abi < 6 {
+			notes = append(notes, "Processes of the same user can be signaled: Landlock of version 6 (Linux 6.12) would stop that.")
+		}
+	}
+	if l != "" && !memory {
+		notes = append(notes, "A limit of memory holds for each process and not for all together: there is no cgroup with the controller memory that can be written.")
+	}
+	return notes
+}

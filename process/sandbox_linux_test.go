@@ -1,0 +1,127 @@
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callgate/callgate/process"
+)
+
+// sandboxed are the levels above none that start here.
+func sandboxed(t *testing.T) []process.Level {
+	l := levels()[1:]
+	if len(l) == 0 {
+		t.Skip("no level starts here: ", process.Probe().Tried)
+	}
+	return l
+}
+
+// The level that Auto takes is the one that Probe reports, and nothing lower.
+func TestAuto(t *testing.T) {
+	sandboxed(t)
+	cmd := in(t, "true")
+	cmd.Sandbox = process.Sandbox{}
+	r := run(t, cmd)
+	if want := process.Probe().Level; r.Level != want || want == process.None || want == "" {
+		t.Errorf("%q, want %q", r.Level, want)
+	}
+}
+
+// A protected place that does not exist cannot be protected, and is told of.
+func TestMade(t *testing.T) {
+	for _, level := range sandboxed(t) {
+		cmd := in(t, "mkdir .vscode; echo x > .vscode/tasks.json; echo x > own; echo x > other")
+		cmd.Sandbox = process.Sandbox{Level: level, Protect: []string{"own", "there"}}
+		if err := os.WriteFile(filepath.Join(cmd.Env.Workspace, "there"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, cmd); !slices.Equal(r.Made, []string{".vscode", "own"}) {
+			t.Errorf("%s: %q", level, r.Made)
+		}
+	}
+}
+
+// Limits end what goes beyond them, with a reason.
+func TestLimits(t *testing.T) {
+	for _, level := range sandboxed(t) {
+		t.Run(level.String(), func(t *testing.T) {
+			cmd := in(t, "head -c 3000000 /dev/zero > f; echo $?; wc -c < f")
+			cmd.Sandbox = process.Sandbox{Level: level, Limits: process.Limits{FileSize: 1 << 20}}
+			if r := run(t, cmd); !strings.HasSuffix(strings.TrimSpace(r.Output.String()), "1048576") || !strings.Contains(r.Output.String(), "153") {
+				t.Errorf("file size: %s", r.Output)
+			}
+			cmd = in(t, "head -c 100000000 /dev/zero | tail -c 90000000 | wc -c")
+			cmd.Sandbox = process.Sandbox{Level: level, Limits: process.Limits{Memory: 40 << 20}}
+			if r := run(t, cmd); strings.TrimSpace(r.Output.String()) == "90000000" {
+				t.Errorf("memory: %+v %s", r, r.Output)
+			}
+		})
+	}
+}
+
+// Where no sandbox can be set up nothing runs, and the error says at what it failed.
+func TestSandboxFails(t *testing.T) {
+	sandboxed(t)
+	cmd := in(t, "touch ran")
+	cmd.Sandbox = process.Sandbox{Level: process.Seatbelt}
+	if _, err := process.Run(t.Context(), cmd); err == nil || !strings.Contains(err.Error(), "seatbelt") {
+		t.Errorf("%v", err)
+	}
+	cmd.Sandbox = process.Sandbox{Level: process.Isolated, Net: process.AllowedNet, Hosts: []string{"http://example.com"}}
+	if _, err := process.Run(t.Context(), cmd); err == nil || !strings.Contains(err.Error(), "example.com") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Env.Workspace, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+// The private directories of an isolated process are in memory: nothing is left of
+// them, and nobody sees what others have there.
+func TestPrivate(t *testing.T) {
+	if !slices.Contains(sandboxed(t), process.Isolated) {
+		t.Skip("isolated does not start here")
+	}
+	cmd := in(t, "echo x > /tmp/mine && ls /tmp | wc -l && echo $TMPDIR && test -w $TMPDIR && echo writable")
+	cmd.Sandbox = process.Sandbox{Level: process.Isolated}
+	r := run(t, cmd)
+	if !strings.Contains(r.Output.String(), "writable") {
+		t.Errorf("%s", r.Output)
+	}
+	for f := range strings.FieldsSeq(r.Output.String()) {
+		if strings.HasPrefix(f, "/tmp/callgate-") {
+			if _, err := os.Lstat(f); err == nil {
+				t.Errorf("%s is left", f)
+			}
+		}
+	}
+	if _, err := os.Lstat("/tmp/mine"); err == nil {
+		t.Error("it wrote into the real /tmp")
+	}
+}
+
+// Many sandboxes at once do not get into each other's way.
+func TestManyAtOnce(t *testing.T) {
+	sandboxed(t)
+	ws := t.TempDir()
+	errs := make(chan string, 24)
+	for range cap(errs) {
+		go func() {
+			r, err := process.Run(t.Context(), process.Command{Args: process.Shell("echo $$ > /dev/null; echo ok"), Env: process.Environment{Workspace: ws}, Timeout: time.Minute})
+			if err != nil {
+				errs <- err.Error()
+			} else {
+				errs <- r.Output.String()
+			}
+		}()
+	}
+	for range cap(errs) {
+		if s := <-errs; s != "ok\n" {
+			t.Errorf("%q", s)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// git makes a linked working tree, whose repository can be written; a file .git that a
+// process made opens nothing.
+func TestLinkedTree(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("no git")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(in string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(git, append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+		cmd.Dir = in
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
+	run(dir, "init", "-q", "main")
+	run(main, "commit", "-q", "--allow-empty", "-m", "x")
+	run(main, "worktree", "add", "-q", tree)
+	l, ok := linkedTree(tree)
+	if !ok || l.common != filepath.Join(main, ".git") || len(l.fixed) != 4 {
+		t.Errorf("%+v, %v", l, ok)
+	}
+	if _, ok := linkedTree(main); ok {
+		t.Error("a working tree with its own repository is taken for a linked one")
+	}
+
+	other := filepath.Join(dir, "other")
+	secret := filepath.Join(dir, "secret", "worktrees", "x")
+	inside := filepath.Join(other, "worktrees", "x")
+	for _, d := range []string{secret, inside} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(inside, "gitdir"), filepath.Join(other, ".git")+"\n")
+	link := filepath.Join(other, "link")
+	if err := os.Symlink(filepath.Join(main, ".git", "worktrees", "tree"), link); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"another's repository":            filepath.Join(main, ".git", "worktrees", "tree"),
+		"through a link":                  link,
+		"a directory without a link back": secret,
+		"one of its own making":           inside,
+		"none":                            filepath.Join(dir, "nowhere"),
+		"a relative one":                  "../main/.git/worktrees/tree",
+		"not laid out so":                 dir,
+	} {
+		write(filepath.Join(other, ".git"), "gitdir: "+text+"\n")
+		if l, ok := linkedTree(other); ok {
+			t.Errorf("%s is believed: %+v", name, l)
+		}
+	}
+	write(filepath.Join(other, ".git"), strings.Repeat("x", 9<<10))
+	if _, ok := linkedTree(other); ok {
+		t.Error("a large file is believed")
+	}
+}
