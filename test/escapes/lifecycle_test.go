@@ -30,7 +30,7 @@ echo ready
 sleep "$tag"
 `
 
-// A callgate that is killed at any moment leaves no process, no mount, no cgroup and
+// A callgate that is killed, or ended by a signal that it hears, at any moment leaves no process, no mount, no cgroup and
 // no directory.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
@@ -98,13 +98,19 @@ func (s *suite) killed(t *testing.T, u user, level string, lives int) {
 		cmd, out := start()
 		wait := time.Duration(rand.Int64N(int64(span) * 3 / 2))
 		time.Sleep(wait)
-		cmd.Process.Kill()
+		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT}[i%4]
+		cmd.Process.Signal(sig)
+		late := time.AfterFunc(15*time.Second, func() {
+			t.Errorf("callgate does not end of %v", sig)
+			cmd.Process.Kill()
+		})
 		cmd.Wait()
+		late.Stop()
 		if strings.Contains(out.String(), "ready") {
 			ready++
 		}
 		if !s.nothingLeft(t, u, tag, temp) {
-			t.Fatalf("life %d of %d, killed after %v (%v to start)", i+1, lives, wait, span)
+			t.Fatalf("life %d of %d, ended by %v after %v (%v to start)", i+1, lives, sig, wait, span)
 		}
 	}
 	t.Logf("%d lives, up to %v; %d had come to the command", lives, span*3/2, ready)

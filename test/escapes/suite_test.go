@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -74,7 +73,13 @@ func newSuite(t *testing.T, users []user) *suite {
 	}
 	probe := filepath.Join(bin, "probe")
 	build(t, probe, "./testdata/probe")
-	s.env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + filepath.Join(runtime.GOROOT(), "bin"),
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if program, err := exec.LookPath("go"); err == nil {
+		if program, err = filepath.EvalSymlinks(program); err == nil {
+			path += ":" + filepath.Dir(program)
+		}
+	}
+	s.env = []string{"PATH=" + path,
 		"LANG=C.UTF-8", "SHELL=/bin/sh", "USER=escapes", "LOGNAME=escapes", "CALLGATE=" + s.command, "PROBE=" + probe}
 	if all {
 		s.env = append(s.env, "HEAVY=1")
