@@ -96,7 +96,7 @@ func serve(args []string) {
 	}
 	var lines []string
 	stream := func(name, network, addr string) {
-		l, err := net.Listen(network, addr)
+		l, err := listen(network, addr)
 		if err != nil {
 			return
 		}
@@ -135,6 +135,10 @@ func serve(args []string) {
 			}
 		}()
 	}
+	if os.Getenv("RELATIVE") != "" { // the kernel keeps the name as it was given
+		fatal(os.Chdir(filepath.Dir(named)))
+		named = filepath.Base(named)
+	}
 	stream("TCP", "tcp4", "127.0.0.1:0")
 	stream("TCP6", "tcp6", "[::1]:0")
 	packet("UDP", "udp4", "127.0.0.1:0")
@@ -156,4 +160,18 @@ func serve(args []string) {
 	case <-stop:
 	case <-time.After(2 * time.Minute):
 	}
+}
+
+// listen is net.Listen. With RENAMED in the environment a named socket has its name
+// from a rename, so that it is not the one that the kernel keeps.
+func listen(network, addr string) (net.Listener, error) {
+	if os.Getenv("RENAMED") == "" || network != "unix" || strings.HasPrefix(addr, "@") {
+		return net.Listen(network, addr)
+	}
+	l, err := net.Listen(network, addr+".new")
+	if err == nil {
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		err = os.Rename(addr+".new", addr)
+	}
+	return l, err
 }
