@@ -165,7 +165,7 @@ func (s *suite) warmGo(t *testing.T) {
 
 // run runs one case. A case that says nothing has failed at each level.
 func (s *suite) run(name string, u user, levels []string) []verdict {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", filepath.Join(s.cases, name+".sh"))
 	cmd.Env = append(slices.Clone(s.env), "LEVELS="+strings.Join(levels, " "), "NEAR="+s.near[u.uid], "FAR="+s.far[u.uid], "HOME="+s.near[u.uid])
