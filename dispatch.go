@@ -134,7 +134,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, cat *Catalog, turn Turn, resu
 		return
 	}
 	d.init()
-	t := &run{gate: d, anonymous: turn.Session == "", slots: d.slots, results: results, answered: answered}
+	t := &run{ctx: ctx, gate: d, anonymous: turn.Session == "", slots: d.slots, results: results, answered: answered}
 	t.plan, t.states = t.onePlan[:], t.oneState[:]
 	if len(turn.Calls) > 1 {
 		t.plan, t.states = make(Plan, len(turn.Calls)), make([]state, len(turn.Calls))
@@ -162,6 +162,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, cat *Catalog, turn Turn, resu
 
 // A run is one turn on its way.
 type run struct {
+	ctx       context.Context // of the turn, for what outlives a handler
 	gate      *Dispatcher
 	anonymous bool
 	plan      Plan
@@ -175,8 +176,10 @@ type run struct {
 	onePlan  [1]Step
 	oneState [1]state
 
-	mu    sync.Mutex // guards the resolved keys in states
-	epoch int        // counts calls that settled, after which keys may name other things
+	mu        sync.Mutex // guards the resolved keys in states, and what follows
+	epoch     int        // counts calls that settled, after which keys may name other things
+	told      int        // counts calls that were answered
+	aftermath []func() bool
 }
 
 // A state is how far a call has come.
@@ -207,6 +210,7 @@ func (t *run) call(ctx context.Context, i int) {
 		out = Outcome{Err: step.Refusal, Result: failure(step.Call, step.Refusal)}
 	} else {
 		st.exec.carries(d, step, t.anonymous)
+		st.exec.turn = t
 		out = t.proceed(ctx, i)
 	}
 	st.judged.fire()
@@ -228,6 +232,7 @@ func (x *Execution) carries(d *Dispatcher, step *Step, anonymous bool) {
 
 // tell says that results[i] is there.
 func (t *run) tell(i int) {
+	t.count()
 	t.states[i].judged.fire()
 	t.states[i].settled.fire()
 	if t.answered != nil {

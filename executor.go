@@ -55,6 +55,7 @@ type Execution struct {
 	anonymous bool
 	entry     *entry
 	gate      *Dispatcher
+	turn      *run
 	notes     []string // of the plan, to stand before the tool's own
 	start     time.Time
 	attempts  atomic.Int32

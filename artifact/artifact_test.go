@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -321,6 +322,31 @@ func TestWriterLimitKeepsWhatFits(t *testing.T) {
 	}
 	if _, err := s.Open(a.ID); err != nil {
 		t.Errorf("Close after Commit removed it: %v", err)
+	}
+}
+
+// What is being written can be read, until it is kept.
+func TestWriterReadAt(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{})
+	w, err := s.Create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, part := range []string{"one ", "two ", "three"} {
+		if _, err := w.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make([]byte, 6)
+	if n, err := w.ReadAt(got, 4); n != 6 || err != nil || string(got) != "two th" {
+		t.Errorf("read %q: %v", got[:n], err)
+	}
+	if a, err := w.Commit(); err != nil || a.Size != 13 {
+		t.Errorf("%d bytes were kept: %v", a.Size, err)
+	}
+	if _, err := w.ReadAt(got, 0); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 

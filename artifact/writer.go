@@ -177,6 +177,14 @@ func (s *Store) total() (int64, error) {
 // Size is the number of bytes taken so far.
 func (w *Writer) Size() int64 { return w.size }
 
+// ReadAt reads from what was written so far, for who shows an output that is still growing. After Commit or Close it fails.
+func (w *Writer) ReadAt(p []byte, off int64) (n int, err error) {
+	if w.settled {
+		return 0, fs.ErrClosed
+	}
+	return w.f.ReadAt(p, off)
+}
+
 // Commit keeps what was written and ends the writer. If a write failed at the operating system, nothing is kept.
 func (w *Writer) Commit() (Artifact, error) { return w.commitAs(strings.ToLower(rand.Text()[:idLen])) }
 

@@ -29,7 +29,8 @@ type bashInput struct {
 type bashOutput struct {
 	ExitCode   int     `json:"exit_code" description:"128 and the signal's number if a signal ended the command."`
 	Signal     string  `json:"signal,omitempty"`
-	Reason     string  `json:"reason" description:"exited, timeout, canceled, output_limit or lost"`
+	Reason     string  `json:"reason" description:"exited, timeout, canceled, output_limit, memory_limit or lost"`
+	Sandbox    string  `json:"sandbox,omitempty" description:"Level of the sandbox that it ran at."`
 	DurationMS float64 `json:"duration_ms"`
 	Bytes      int64   `json:"bytes" description:"Of output, those left out included."`
 	Truncated  bool    `json:"truncated"`
@@ -39,7 +40,7 @@ type bashOutput struct {
 
 // Bash returns the tool bash, which runs a command line in the workspace ws. It
 // writes the whole workspace as far as the order of calls is concerned, unless
-// the command is proven to read only.
+// the command is proven to read only. With Jobs it also starts background jobs.
 func (p *Programs) Bash(ws *workspace.Workspace) (callgate.Tool, error) {
 	if p.Env.Workspace == "" {
 		return callgate.Tool{}, errNoWorkspace
@@ -55,11 +56,14 @@ func (p *Programs) Bash(ws *workspace.Workspace) (callgate.Tool, error) {
 		Annotations: callgate.Annotations{DestructiveHint: new(true), OpenWorldHint: new(true)},
 		OutputLimit: shownHead + shownTail + 200,
 	}
-	if spec.OutputSchema, err = schema.For[bashOutput](); err != nil {
+	if err := p.withJobs(&spec); err != nil {
 		return callgate.Tool{}, err
 	}
-	t, err := callgate.Func(spec, func(ctx context.Context, in bashInput) (callgate.Result, error) {
-		return p.bash(ctx, ws, in)
+	t, err := callgate.Func(spec, func(ctx context.Context, in bashJobInput) (callgate.Result, error) {
+		if in.Background {
+			return p.background(ctx, ws, in.bashInput)
+		}
+		return p.bash(ctx, ws, in.bashInput)
 	})
 	if err != nil {
 		return callgate.Tool{}, err
@@ -70,35 +74,36 @@ func (p *Programs) Bash(ws *workspace.Workspace) (callgate.Tool, error) {
 
 // bashAccess says what a command touches: everything in the workspace, for
 // writing unless it is proven to read only. Repositories are not trusted to run
-// no programs of their own.
+// no programs of their own. A job starts in order with the calls around it, and no
+// more: what it does later is in no order.
 func bashAccess(args json.RawMessage) []callgate.Access {
-	var in bashInput
+	files := callgate.Access{Key: workspace.WholeKey, Write: true}
+	var in bashJobInput
 	if schema.Bind(args, &in) == nil {
 		if facts, err := shell.Parse(in.Command); err == nil {
 			if readOnly, _ := shell.ReadOnly(facts, shell.Untrusted); readOnly {
-				return []callgate.Access{{Key: workspace.WholeKey}}
+				files.Write = false
 			}
 		}
 	}
-	return []callgate.Access{{Key: workspace.WholeKey, Write: true}}
+	if in.Background {
+		return []callgate.Access{files, {Key: jobKey, Write: true}}
+	}
+	return []callgate.Access{files}
 }
 
 func (p *Programs) bash(ctx context.Context, ws *workspace.Workspace, in bashInput) (callgate.Result, error) {
-	dir, err := workdir(ws, in.Workdir)
+	cmd, err := p.shell(ws, in, bashTimeout)
 	if err != nil {
 		return callgate.Result{}, err
 	}
-	limit := bashTimeout
-	if in.TimeoutMS > 0 {
-		limit = min(time.Duration(in.TimeoutMS)*time.Millisecond, bashMaxTimeout)
-	}
-	res, kept, err := p.run(ctx, process.Command{Args: process.Shell(in.Command), Dir: dir, Env: p.Env, Timeout: limit})
+	res, kept, err := p.run(ctx, cmd)
 	if err != nil {
 		return callgate.Result{}, err
 	}
 	text, cut := shown(res.Output)
 	out := bashOutput{
-		ExitCode: res.ExitCode, Signal: res.Signal, Reason: string(res.Reason), DurationMS: float64(res.Duration.Microseconds()) / 1000,
+		ExitCode: res.ExitCode, Signal: res.Signal, Reason: string(res.Reason), Sandbox: string(res.Level), DurationMS: float64(res.Duration.Microseconds()) / 1000,
 		Bytes: res.Output.Total, Background: res.Background,
 	}
 	r := callgate.Result{Content: []callgate.Content{{Type: "text", Text: text}}, Notes: []string{exitLine(res)}}
@@ -121,16 +126,31 @@ func (p *Programs) bash(ctx context.Context, ws *workspace.Workspace, in bashInp
 	if hint := exitHint(res); hint != "" {
 		note("%s", hint)
 	}
+	r.Notes = append(r.Notes, sandboxNotes(res, p.Sandbox)...)
 	if line := process.WithheldLine(res.Withheld); line != "" && res.ExitCode != 0 && res.Reason == process.Exited {
 		note("%s.", line)
 	}
 	if r.Structured, err = json.Marshal(out); err != nil {
 		return r, err
 	}
-	if err := ended(res); err != nil {
+	if err := ended(res, p.Sandbox); err != nil {
 		return r, err
 	}
 	return r, nil
+}
+
+// shell returns the program that a command line is, in a call or in the background.
+// otherwise is its time limit if it asks for none.
+func (p *Programs) shell(ws *workspace.Workspace, in bashInput, otherwise time.Duration) (process.Command, error) {
+	dir, err := workdir(ws, in.Workdir)
+	if err != nil {
+		return process.Command{}, err
+	}
+	limit := otherwise
+	if in.TimeoutMS > 0 {
+		limit = min(time.Duration(in.TimeoutMS)*time.Millisecond, bashMaxTimeout)
+	}
+	return process.Command{Args: process.Shell(in.Command), Dir: dir, Env: p.Env, Sandbox: p.Sandbox, Timeout: limit}, nil
 }
 
 // workdir returns the absolute path of a directory of the workspace.

@@ -19,9 +19,11 @@ import (
 // told with the end of what the program printed on standard error.
 type Command struct {
 	callgate.Spec
-	Args   []string // the program and its fixed arguments; relative ones are not searched for in the workspace
-	Env    process.Environment
-	Access func(args json.RawMessage) []callgate.Access
+	Args []string // the program and its fixed arguments; relative ones are not searched for in the workspace
+	Env  process.Environment
+	// Sandbox is what the program may touch; nil means what [Programs] says.
+	Sandbox *process.Sandbox
+	Access  func(args json.RawMessage) []callgate.Access
 }
 
 // The program's own time limit is the spec's; the dispatcher's comes later, so
@@ -46,6 +48,10 @@ func (p *Programs) Command(c Command) (callgate.Tool, error) {
 	if env.Workspace == "" {
 		return callgate.Tool{}, errNoWorkspace
 	}
+	box := p.Sandbox
+	if c.Sandbox != nil {
+		box = *c.Sandbox
+	}
 	limit := c.Spec.Timeout()
 	if limit <= 0 {
 		limit = commandTimeout
@@ -55,7 +61,7 @@ func (p *Programs) Command(c Command) (callgate.Tool, error) {
 	structured := len(spec.OutputSchema) > 0
 	return callgate.Tool{Spec: spec, Access: c.Access, Handler: func(ctx context.Context, call callgate.Call) (callgate.Result, error) {
 		res, kept, err := p.run(ctx, process.Command{
-			Args: c.Args, Env: env, Stdin: bytes.NewReader(call.Arguments), Split: true, Timeout: limit,
+			Args: c.Args, Env: env, Sandbox: box, Stdin: bytes.NewReader(call.Arguments), Split: true, Timeout: limit,
 		})
 		if err != nil {
 			return callgate.Result{}, err
@@ -74,7 +80,8 @@ func (p *Programs) Command(c Command) (callgate.Tool, error) {
 			}
 			r.Notes = append(r.Notes, note+".")
 		}
-		if err := ended(res); err != nil {
+		r.Notes = append(r.Notes, sandboxNotes(res, box)...)
+		if err := ended(res, box); err != nil {
 			return withStderr(r, res), err
 		}
 		if res.ExitCode != 0 {

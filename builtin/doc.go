@@ -1,5 +1,6 @@
 // Package builtin has the tools that come with the gate: read_file, write_file,
-// edit_file, glob and grep.
+// edit_file, glob and grep; and bash with its background jobs, and programs that a
+// configuration declares.
 //
 // # Trust model
 //

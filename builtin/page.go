@@ -222,7 +222,7 @@ func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	if strings.HasSuffix(what, "ch") {
+	if strings.HasSuffix(what, "ch") || strings.HasSuffix(what, "ss") {
 		what += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, what)

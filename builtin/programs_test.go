@@ -45,7 +45,8 @@ func newShop(t testing.TB, commands ...Command) *shop {
 	s := &shop{world: worldOf(t, dir, &Files{Workspace: ws, Artifacts: store})}
 	s.programs = &Programs{Artifacts: store, Env: process.Environment{
 		Workspace: ws.Dir(), Caches: t.TempDir(), Caller: append(os.Environ(), "CANARY_API_KEY=s3cr3t-canary"),
-	}}
+	}, Jobs: new(Jobs)}
+	t.Cleanup(s.programs.Jobs.Close)
 	tools, err := s.files.Tools()
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +55,11 @@ func newShop(t testing.TB, commands ...Command) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools = append(tools, bash)
+	jobs, err := s.programs.Jobs.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools = append(append(tools, bash), jobs...)
 	for _, c := range commands {
 		tool, err := s.programs.Command(c)
 		if err != nil {

@@ -20,11 +20,17 @@ type Programs struct {
 	// Env says what programs see of the environment; its Workspace is where they
 	// start.
 	Env process.Environment
+	// Sandbox is what they may touch. The zero one is the cautious choice: the
+	// highest level that there is, and where there is none they do not start.
+	Sandbox process.Sandbox
 	// Artifacts keeps outputs that are too long to show. Nil: they are lost.
 	Artifacts *artifact.Store
 	// Tail, if set, is given the output of each call as it comes, for a person who
-	// watches. It must not block.
+	// watches; that of a background job also after the call that started it. It must
+	// not block.
 	Tail func(id callgate.Identity, output []byte)
+	// Jobs has the background jobs that bash starts. Nil: bash starts none.
+	Jobs *Jobs
 }
 
 // The time between SIGTERM and SIGKILL. It is shorter than the dispatcher's grace,
@@ -97,7 +103,18 @@ func shown(s process.Stream) (text string, cut bool) {
 	if s.Omitted() == 0 {
 		return strings.TrimSuffix(string(whole), "\n"), false
 	}
-	head, tail := s.Head, s.Tail
+	head, tail := ends(s.Head, s.Tail)
+	left := s.Total - int64(len(head)+len(tail))
+	mark := fmt.Sprintf("[... %d bytes left out ...]\n", left)
+	if len(head) > 0 && head[len(head)-1] != '\n' {
+		mark = "\n" + mark
+	}
+	return string(head) + mark + strings.TrimSuffix(string(tail), "\n"), true
+}
+
+// ends returns a start without the line, or at least the character, that is cut at
+// its end, and an end without the one that is cut at its start.
+func ends(head, tail []byte) (_, _ []byte) {
 	for len(head) > 0 && !utf8.Valid(head[max(0, len(head)-utf8.UTFMax):]) && !utf8.FullRune(head[lastRune(head):]) {
 		head = head[:lastRune(head)]
 	}
@@ -110,12 +127,7 @@ func shown(s process.Stream) (text string, cut bool) {
 	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
 		tail = tail[i+1:]
 	}
-	left := s.Total - int64(len(head)+len(tail))
-	mark := fmt.Sprintf("[... %d bytes left out ...]\n", left)
-	if len(head) > 0 && head[len(head)-1] != '\n' {
-		mark = "\n" + mark
-	}
-	return string(head) + mark + strings.TrimSuffix(string(tail), "\n"), true
+	return head, tail
 }
 
 // lastRune returns where the last character of b begins, whole or not.
@@ -141,14 +153,25 @@ func noText(b []byte) bool {
 	return odd*10 > n*3
 }
 
+// bound sets what holds for every program, in a call or in the background.
+func (p *Programs) bound(cmd *process.Command) { cmd.Grace, cmd.Limit = termGrace, outputLimit }
+
+// live returns who watches the output of the call in whose handler ctx is, or nil.
+func (p *Programs) live(ctx context.Context) func([]byte) {
+	x, ok := callgate.ExecutionFrom(ctx)
+	if !ok || p.Tail == nil {
+		return nil
+	}
+	id := x.Call.Identity
+	return func(b []byte) { p.Tail(id, b) }
+}
+
 // run starts a program for a call and waits for it. The error is that of a
 // program that could not be started.
 func (p *Programs) run(ctx context.Context, cmd process.Command) (res process.Result, kept *spill, err error) {
-	kept = &spill{store: p.Artifacts}
-	if x, ok := callgate.ExecutionFrom(ctx); ok && p.Tail != nil {
-		kept.live = func(b []byte) { p.Tail(x.Call.Identity, b) }
-	}
-	cmd.Output, cmd.Grace, cmd.Keep, cmd.Limit = kept, termGrace, shownHead+shownTail, outputLimit
+	kept = &spill{store: p.Artifacts, live: p.live(ctx)}
+	p.bound(&cmd)
+	cmd.Output, cmd.Keep = kept, shownHead+shownTail
 	res, err = process.Run(ctx, cmd)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -161,7 +184,7 @@ func (p *Programs) run(ctx context.Context, cmd process.Command) (res process.Re
 
 // ended returns the failure of a program that did not end by itself, nil for one
 // that did.
-func ended(res process.Result) error {
+func ended(res process.Result, box process.Sandbox) error {
 	switch res.Reason {
 	case process.Exited:
 		return nil
@@ -169,6 +192,8 @@ func ended(res process.Result) error {
 		return &callgate.Error{Code: callgate.Timeout, Message: fmt.Sprintf("stopped after %s", spell(res.Duration))}
 	case process.Canceled:
 		return &callgate.Error{Code: callgate.Canceled, Message: fmt.Sprintf("stopped after %s, since the turn was canceled", spell(res.Duration))}
+	case process.MemoryLimit:
+		return callgate.Errorf(callgate.ExecutionError, "killed after %s, since it wanted more memory than the limit of %d bytes; let it use less, or ask the user to raise sandbox.limits.memory", spell(res.Duration), box.Limits.Memory)
 	case process.OutputLimit:
 		return callgate.Errorf(callgate.ExecutionError, "killed after %s and %d bytes of output, which is the limit; let it print less", spell(res.Duration), res.Output.Total+res.Stderr.Total)
 	}

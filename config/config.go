@@ -20,6 +20,7 @@ type File struct {
 	Commands []Command `json:"commands,omitzero" description:"Tools that are programs: they get their arguments as JSON on standard input."`
 	Env      Env       `json:"env,omitzero" description:"What programs that callgate starts see of the environment."`
 	Journal  Journal   `json:"journal,omitzero" description:"What is recorded of calls, and for how long."`
+	Confine  `json:",inline"`
 
 	path string
 	doc  *yamlfile.Document
@@ -43,6 +44,7 @@ type Command struct {
 	Repair       []string             `json:"repair,omitempty" description:"Slips of a model's arguments that may be repaired."`
 	Labels       map[string]string    `json:"labels,omitempty" description:"For audit."`
 	Env          Env                  `json:"env,omitzero" description:"More of the environment, for this program alone."`
+	Confine      `json:",inline"`
 }
 
 // An Access is one thing that a call of a command touches. In Key, each JSON
@@ -188,6 +190,18 @@ commands: []
 env:
   pass: []
   set: {}
+
+# What programs may touch: write in the workspace, read the system and no home, reach
+# no network. A workspace's own file can only make it less.
+sandbox: {}
+#  level: isolated                     # auto, isolated, confined, none
+#  ro: true
+#  writable: [~/.cache/my-tool]
+#  hide: [secrets]
+#  limits: {memory: 4GiB}
+egress:
+  allow: []
+#  allow: [proxy.golang.org, "*.npmjs.org"]
 
 # The record of calls: what is not to be stored, and what sessions gc leaves.
 journal:

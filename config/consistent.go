@@ -42,10 +42,12 @@ func (f *File) consistent() error {
 		if _, err := c.timeout(); err != nil {
 			faults = append(faults, f.doc.Fault(at+"/timeout", "%v", err))
 		}
+		faults = append(faults, c.Confine.consistent(f.doc, at)...)
 		if strings.TrimSpace(c.Command[0]) == "" {
 			faults = append(faults, f.doc.Fault(at+"/command/0", "the program has no name"))
 		}
 	}
+	faults = append(faults, f.Confine.consistent(f.doc, "")...)
 	for i, p := range f.Journal.Redact {
 		switch re, err := regexp.Compile(p); {
 		case err != nil:

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -31,13 +32,15 @@ func (e Env) Environment(base process.Environment) process.Environment {
 	return base
 }
 
-// Tools returns the tools that the file declares, to be started by programs. An
-// error names the file and the line.
+// Tools returns the tools that the file declares, to be started by programs, each in
+// the sandbox of programs as its own section has it. An error names the file and the
+// line.
 func (f *File) Tools(programs *builtin.Programs, ws *workspace.Workspace) ([]callgate.Tool, error) {
 	dir, err := filepath.Abs(f.Dir())
 	if err != nil {
 		return nil, err
 	}
+	home, _ := os.UserHomeDir() // without one, a path that needs it is an error
 	var tools []callgate.Tool
 	for i := range f.Commands {
 		c := &f.Commands[i]
@@ -46,14 +49,19 @@ func (f *File) Tools(programs *builtin.Programs, ws *workspace.Workspace) ([]cal
 		if err != nil {
 			return nil, f.doc.Fault(at+"/timeout", "%v", err)
 		}
+		box, err := c.Confine.Sandbox(programs.Sandbox, home)
+		if err != nil {
+			return nil, f.doc.Fault(at+"/sandbox", "%v", err)
+		}
 		t, err := programs.Command(builtin.Command{
 			Spec: callgate.Spec{
 				Name: c.Name, Title: c.Title, Description: c.Description, InputSchema: []byte(c.InputSchema), OutputSchema: []byte(c.OutputSchema),
 				Annotations: c.Annotations, TimeoutMS: timeout.Milliseconds(), OutputLimit: int(c.OutputLimit), Repair: c.Repair, Labels: c.Labels,
 			},
-			Args:   program(dir, c.Command),
-			Env:    c.Env.Environment(programs.Env),
-			Access: c.access(ws.LexicalKey),
+			Args:    program(dir, c.Command),
+			Env:     c.Env.Environment(programs.Env),
+			Sandbox: &box,
+			Access:  c.access(ws.LexicalKey),
 		})
 		if err != nil {
 			return nil, f.doc.Fault(at, "%v", err)

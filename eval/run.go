@@ -30,6 +30,10 @@ type Runner struct {
 	Model func(t *Task) (llm.Model, error)
 	// Dir is an existing directory, in which each trial has one of its own.
 	Dir string
+	// Sandbox is what programs may touch, those of exit_zero verifiers too, which run
+	// on what a model left. The zero one is the cautious choice, and an error where
+	// this machine can start no sandbox.
+	Sandbox process.Sandbox
 	// Keep leaves what trials wrote in Dir.
 	Keep bool
 	// Trials is how often each task is tried; 0 means as often as it says. A k, or
@@ -55,6 +59,7 @@ type Place struct {
 	Dir       string // of this trial alone, outside of the workspace; it is removed afterwards
 	Workspace *workspace.Workspace
 	Caches    string // for [process.Environment.Caches]; below Dir, not made yet
+	Sandbox   process.Sandbox
 }
 
 // A Gate is what a trial's calls go through.
@@ -187,13 +192,13 @@ func (r *Runner) at(t *Task, name string, do func(Place) error) (kept string, er
 		return kept, err
 	}
 	defer ws.Close()
-	return kept, do(Place{Task: t, Dir: dir, Workspace: ws, Caches: filepath.Join(dir, "caches")})
+	return kept, do(Place{Task: t, Dir: dir, Workspace: ws, Caches: filepath.Join(dir, "caches"), Sandbox: r.Sandbox})
 }
 
 // scene returns what verifiers see of a place.
 func (p Place) scene(answer string) scene {
 	env := process.Environment{Workspace: p.Workspace.Dir(), Caches: p.Caches}
-	return scene{ws: p.Workspace, env: env, answer: answer}
+	return scene{ws: p.Workspace, env: env, box: p.Sandbox, answer: answer}
 }
 
 // untouched returns an error if the task passes before anything was done: if its

@@ -20,6 +20,7 @@ import (
 type scene struct {
 	ws     *workspace.Workspace
 	env    process.Environment
+	box    process.Sandbox
 	answer string // the model's last words
 }
 
@@ -157,7 +158,7 @@ func (v *ExitZero) check(ctx context.Context, s scene) error {
 		return errors.New("the directory of the workspace was moved or replaced, so nothing is run in it")
 	}
 	name := strings.Join(v.Command, " ")
-	r, err := process.Run(ctx, process.Command{Args: v.Command, Dir: s.ws.Dir(), Env: s.env, Timeout: v.timeout})
+	r, err := process.Run(ctx, process.Command{Args: v.Command, Dir: s.ws.Dir(), Env: s.env, Sandbox: s.box, Timeout: v.timeout})
 	switch {
 	case err != nil:
 		// A trial has no configuration that could let a variable through.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"syscall"
@@ -16,6 +17,8 @@ func NotEnforced() []string {
 		"A process is not asked to end before it is killed: there is no SIGTERM.",
 		"What a process starts before it is in its job, a moment after its start, is not in the job.",
 		"Background processes are counted as one.",
+		"There is no sandbox: a process starts at the level none only, and has the rights of its user.",
+		"The limits of processes and memory are those of a job, and untested on this platform. Threads are not counted. The size of files is not bounded.",
 	}
 }
 
@@ -23,7 +26,8 @@ func NotEnforced() []string {
 // when we are killed too.
 type group struct{ job windows.Handle }
 
-func startGroup(cmd *exec.Cmd) (g group, err error) {
+// startGroup starts the program in a job of its own, with the limits that a job has.
+func startGroup(cmd *exec.Cmd, l Limits) (g group, err error) {
 	if g.job, err = windows.CreateJobObject(nil, nil); err != nil {
 		return g, err
 	}
@@ -33,7 +37,16 @@ func startGroup(cmd *exec.Cmd) (g group, err error) {
 		}
 	}()
 	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
-	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	basic := &info.BasicLimitInformation
+	basic.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	if l.Processes > 0 {
+		basic.LimitFlags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
+		basic.ActiveProcessLimit = uint32(min(l.Processes, math.MaxUint32))
+	}
+	if l.Memory > 0 {
+		basic.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_MEMORY
+		info.JobMemoryLimit = uintptr(min(uint64(l.Memory), uint64(^uintptr(0))))
+	}
 	if _, err = windows.SetInformationJobObject(g.job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
 		return g, err

@@ -130,7 +130,7 @@ func (c *child) begin(req warden.Request) (pid int, err error) {
 		case r.Listen != nil:
 			err = c.serve(r.Listen)
 		case r.Started != 0:
-			c.ctl.SetReadDeadline(time.Time{})
+			c.ctl.SetDeadline(time.Time{}) // what comes later, a stop, may be written at any time
 			return r.Started, nil
 		case r.Stage != "":
 			c.helper.Wait()

@@ -51,8 +51,14 @@ func start(s spec, files [3]*os.File) (*child, error) {
 	}
 	// The streams are files, so that Wait does not wait for who holds them.
 	cmd := &exec.Cmd{Path: program, Args: s.Args, Env: s.Env, Dir: s.Dir, Stdin: files[0], Stdout: files[1], Stderr: files[2]}
+	if s.Plan != nil {
+		if cmd.Args, err = seatbeltOf(s.Plan, s.Temp).wrap(program, s.Args); err != nil {
+			return nil, &SandboxError{Level: Seatbelt, Stage: "profile", Err: err}
+		}
+		cmd.Path = cmd.Args[0]
+	}
 	c := &child{cmd: cmd, ended: make(chan struct{}), temp: s.Temp, stops: make(chan time.Duration, 2)}
-	if c.group, err = startGroup(cmd); err != nil {
+	if c.group, err = startGroup(cmd, s.Sandbox.Limits); err != nil {
 		return nil, err
 	}
 	return c, nil

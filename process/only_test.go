@@ -41,7 +41,7 @@ func TestOnlyHere(t *testing.T) {
 			return err
 		}
 		for _, what := range starts(f) {
-			if filepath.ToSlash(filepath.Dir(path)) == "../process" {
+			if dir := filepath.ToSlash(filepath.Dir(path)); dir == "../process" || dir == "../internal/warden" { // its helper
 				here++
 			} else {
 				t.Errorf("%s uses %s: package process is the only way to start a program", path, what)

@@ -1,9 +1,9 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package process
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +14,16 @@ import (
 // confine resolves the sandbox of c.
 func (c *Command) confine(temp string) (p *warden.Plan, private string, err error) {
 	if c.Sandbox.Level != None {
-		return nil, "", &SandboxError{Level: c.Sandbox.Level, Err: fmt.Errorf("there is no sandbox for %s; only the level none starts a program", runtime.GOOS)}
+		return nil, "", &SandboxError{Level: c.Sandbox.Level, Err: errors.New(noSandbox()), Fix: fixNone}
 	}
 	return nil, filepath.Join(os.TempDir(), temp), nil
+}
+
+const fixNone = "choose the level none in words (--sandbox none, or sandbox: none in the configuration): the program then has the rights of its user"
+
+func noSandbox() string { return "there is none for " + runtime.GOOS }
+
+// Probe reports that this system has no sandbox.
+func Probe() Report {
+	return Report{Tried: []Trial{{Level: Auto, Err: noSandbox(), Fix: fixNone}}, Notes: NotEnforced()}
 }

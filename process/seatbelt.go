@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/callgate/callgate/internal/warden"
 )
 
 // A seatbelt is what macOS' sandbox is told of a process. Paths are absolute, clean
@@ -27,6 +30,45 @@ type seatbelt struct {
 	// case, as the file systems of macOS do.
 	Protect []string
 	FullNet bool
+}
+
+// seatbeltOf returns what a plan comes to for a process whose private directory is
+// temp. Directories that the plan has private are hidden: the kernel gives a process
+// no files of its own there, and temp is what it has.
+func seatbeltOf(p *warden.Plan, temp string) seatbelt {
+	if real, err := filepath.EvalSymlinks(temp); err == nil {
+		temp = real
+	}
+	s := seatbelt{Workspace: string(p.Workspace), Temp: temp, FullNet: p.FullNet}
+	for _, at := range p.Places {
+		name := string(at.Path)
+		switch at.Access {
+		case warden.Writable:
+			s.Writable = append(s.Writable, name)
+		case warden.Readable:
+			s.Readable = append(s.Readable, name)
+			s.ReadOnly = s.ReadOnly || at.Path == p.Workspace
+		default:
+			s.Hide = append(s.Hide, name)
+		}
+	}
+	if p.Resolv != "" {
+		s.Readable = append(s.Readable, string(p.Resolv))
+	}
+	for _, name := range p.Protect {
+		s.Protect = append(s.Protect, path.Join(s.Workspace, string(name)))
+	}
+	return s
+}
+
+// wrap returns the arguments that start a program in the sandbox: args with program,
+// an absolute path, for the first.
+func (s seatbelt) wrap(program string, args []string) ([]string, error) {
+	profile, err := s.profile()
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{"/usr/bin/sandbox-exec", "-p", profile, "--", program}, args[1:]...), nil
 }
 
 // services are those of macOS that programs without windows ask: for users and

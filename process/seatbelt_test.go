@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/callgate/callgate/internal/warden"
 )
 
 // seatbelts are the policies of the sections of testdata/seatbelt.txt.
@@ -78,6 +82,57 @@ func TestSeatbelt(t *testing.T) {
 	}
 	if rows < 70 {
 		t.Errorf("only %d rows were read", rows)
+	}
+}
+
+func TestSeatbeltOfPlan(t *testing.T) {
+	temp := t.TempDir()
+	real, err := filepath.EvalSymlinks(temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(temp, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, readOnly := range []bool{false, true} {
+		p := &warden.Plan{
+			Workspace: "/Users/ada/proj", FullNet: true, Resolv: "/private/var/run/resolv.conf",
+			Places: []warden.Place{
+				{Path: "/Users", Access: warden.Hidden}, {Path: "/private/tmp", Access: warden.Private},
+				{Path: "/Users/ada/proj", Access: warden.Writable}, {Path: "/Users/ada/go/bin", Access: warden.Readable},
+			},
+			Protect: []warden.Path{".git/hooks"},
+		}
+		want := seatbelt{
+			Workspace: "/Users/ada/proj", Temp: real, FullNet: true,
+			Hide: []string{"/Users", "/private/tmp"}, Writable: []string{"/Users/ada/proj"},
+			Readable: []string{"/Users/ada/go/bin", "/private/var/run/resolv.conf"},
+			Protect:  []string{"/Users/ada/proj/.git/hooks"},
+		}
+		if readOnly {
+			p.Places[2].Access = warden.Readable
+			want.ReadOnly, want.Writable, want.Readable = true, nil, slices.Insert(want.Readable, 0, "/Users/ada/proj")
+		}
+		if got := seatbeltOf(p, link); !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+	}
+}
+
+func TestSeatbeltWrap(t *testing.T) {
+	s := seatbelts["usual"]
+	profile, err := s.profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.wrap("/bin/echo", []string{"echo", "-n", "--"})
+	want := []string{"/usr/bin/sandbox-exec", "-p", profile, "--", "/bin/echo", "-n", "--"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := (seatbelt{Workspace: "/\xff"}).wrap("/bin/echo", []string{"echo"}); err == nil {
+		t.Errorf("without a profile: %q", got)
 	}
 }
 

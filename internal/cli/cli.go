@@ -194,7 +194,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage or unreadable input, 3 denied,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	group(root, demoCommand(), runCommand(), dispatchCommand(), execCommand(), evalCommand(), toolsCommand(), sessionsCommand(), showCommand(), auditCommand(), replayCommand(), configCommand(), completionCommand())
+	group(root, demoCommand(), runCommand(), dispatchCommand(), execCommand(), doctorCommand(), evalCommand(), toolsCommand(), sessionsCommand(), showCommand(), auditCommand(), replayCommand(), configCommand(), completionCommand())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

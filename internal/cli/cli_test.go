@@ -85,7 +85,7 @@ func TestExitCodes(t *testing.T) {
 
 // commands are all commands, each as the words that lead to it.
 var commands = []string{
-	"", "demo", "dispatch", "exec", "eval", "tools", "tools list", "tools show", "tools schema", "tools validate", "tools call", "replay", "completion", "help",
+	"", "demo", "dispatch", "exec", "doctor", "eval", "tools", "tools list", "tools show", "tools schema", "tools validate", "tools call", "replay", "completion", "help",
 }
 
 func TestHelp(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/callgate/callgate/internal/turn"
 	"github.com/callgate/callgate/journal"
 	"github.com/callgate/callgate/llm"
+	"github.com/callgate/callgate/process"
 	"github.com/callgate/callgate/provider/scripted"
 	"github.com/callgate/callgate/schema"
 	"github.com/callgate/callgate/workspace"
@@ -40,6 +41,7 @@ var demoFiles = map[string]string{
 
 func demoCommand() *cobra.Command {
 	var keep bool
+	var box sandboxFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a scripted model work through the gate",
@@ -54,14 +56,19 @@ key and no network, and leaves nothing behind.`,
   callgate demo --keep`,
 		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), cmd.OutOrStdout(), keep)
+			var s process.Sandbox
+			if err := box.apply(cmd, &s); err != nil {
+				return err
+			}
+			return demo(cmd.Context(), cmd.OutOrStdout(), s, keep)
 		}),
 	}
+	box.add(cmd)
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and say where it is")
 	return cmd
 }
 
-func demo(ctx context.Context, w io.Writer, keep bool) (err error) {
+func demo(ctx context.Context, w io.Writer, box process.Sandbox, keep bool) (err error) {
 	dir, err := os.MkdirTemp("", "callgate-demo-")
 	if err != nil {
 		return err
@@ -86,18 +93,19 @@ func demo(ctx context.Context, w io.Writer, keep bool) (err error) {
 	if err != nil {
 		return err
 	}
-	g := &gate{workspace: ws, session: "demo"}
+	g := &gate{workspace: ws, session: "demo", sandbox: box}
 	defer g.close()
 	if g.artifacts, err = artifact.Open(filepath.Join(dir, "artifacts"), artifact.Options{}); err != nil {
 		return err
 	}
-	if g.journal, err = journal.Open(filepath.Join(dir, "journal.db"), journal.Options{Artifacts: g.artifacts, Sandbox: "none"}); err != nil {
+	if g.journal, err = journal.Open(filepath.Join(dir, "journal.db"), journal.Options{Artifacts: g.artifacts, Sandbox: box.Level.String()}); err != nil {
 		return err
 	}
 	mail, err := sendMail()
 	if err != nil {
 		return err
 	}
+	g.sandbox.Hide = append(g.sandbox.Hide, filepath.Join(dir, "artifacts"), filepath.Join(dir, "journal.db"))
 	// A key that the caller has and its tools must not see.
 	g.env.Caller = append(os.Environ(), "DEMO_API_KEY=k-demo-1234")
 	g.env.Caches = filepath.Join(dir, "caches")
@@ -120,6 +128,9 @@ func play(ctx context.Context, w io.Writer, g *gate, model *scripted.Model, kept
 	s := &stage{w: w, paint: coloursFor(w), gate: g, spans: map[callgate.Identity]span{}}
 	g.dispatcher.Observers = append(g.dispatcher.Observers, s.watch)
 	s.line(s.paint.bold("The model is a script; the gate, its rules and the tools are real."))
+	if line := noSandboxLine(g.sandbox); line != "" {
+		s.line(s.paint.yellow(line))
+	}
 	s.line("")
 	s.line("you: " + demoTask)
 	begin := time.Now()

@@ -50,7 +50,8 @@ as soon as it is done. All belong to one session: what a turn read, a later one
 may edit, and is told if somebody else changed it. A line that repeats another is
 a new turn. A line that cannot be read is
 answered by {"error":{"code":"unreadable_turn","message":…,"line":N}}; the stream
-goes on, and the exit code is 2 at its end.
+goes on, and the exit code is 2 at its end. Background jobs of bash run on from turn
+to turn until the stream ends; without --stream they end when the turn is answered.
 
 Turns and calls are recorded in the journal under --session. When a program was
 killed, it sends its last turn again: if it has the bytes of the session's last
@@ -80,6 +81,7 @@ is refused.`,
 			if stream {
 				return d.stream(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
+			g.oneTurn()
 			return d.once(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		}),
 	}

@@ -30,6 +30,7 @@ import (
 
 // evalFlags are the flags of callgate eval.
 type evalFlags struct {
+	sandboxFlags
 	trials, parallel int
 	run, junit       string
 	keep, json       bool
@@ -60,9 +61,17 @@ then the table has the trials that were over by then.`,
   callgate eval examples/eval --junit junit.xml`,
 		Args: cobra.ExactArgs(1),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
-			return f.eval(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0])
+			var box process.Sandbox
+			if err := f.apply(cmd, &box); err != nil {
+				return err
+			}
+			if line := noSandboxLine(box); line != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+line)
+			}
+			return f.eval(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], box)
 		}),
 	}
+	f.sandboxFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.trials, "trials", 0, fmt.Sprintf("try each task `N` times, whatever it says; at most %d", eval.MaxTrials))
 	flags.StringVar(&f.run, "run", "", "try only the tasks whose names match `REGEXP`")
@@ -77,7 +86,7 @@ then the table has the trials that were over by then.`,
 	return cmd
 }
 
-func (f *evalFlags) eval(ctx context.Context, w, diagnostics io.Writer, dir string) (err error) {
+func (f *evalFlags) eval(ctx context.Context, w, diagnostics io.Writer, dir string, box process.Sandbox) (err error) {
 	suite, err := f.load(dir)
 	if err != nil {
 		return err
@@ -94,7 +103,7 @@ func (f *evalFlags) eval(ctx context.Context, w, diagnostics io.Writer, dir stri
 	if !f.keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
 	}
-	runner := eval.Runner{Open: openTrial, Dir: base, Keep: f.keep, Trials: f.trials, Parallel: f.parallel}
+	runner := eval.Runner{Open: openTrial, Sandbox: box, Dir: base, Keep: f.keep, Trials: f.trials, Parallel: f.parallel}
 	if !f.json && terminal(diagnostics) {
 		runner.Tried = progress(diagnostics)
 	}
@@ -224,7 +233,8 @@ func openTrial(_ context.Context, p eval.Place) (*eval.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{workspace: p.Workspace, session: newSession(), artifacts: store}
+	g := &gate{workspace: p.Workspace, session: newSession(), artifacts: store, sandbox: p.Sandbox}
+	g.sandbox.Hide = append(g.sandbox.Hide[:len(g.sandbox.Hide):len(g.sandbox.Hide)], filepath.Join(p.Dir, "artifacts"))
 	g.env.Caches = p.Caches
 	if err := g.wire(p.Task.Allow, nil); err != nil {
 		store.Close()

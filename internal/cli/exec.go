@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -229,25 +228,39 @@ func (f *execFlags) most() int64 {
 // there, or that cannot be run, is the command's fault and has the code that a
 // shell gives it; all else is ours.
 func notRun(c process.Command, err error) error {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.As(err, new(*process.SandboxError)) {
 		return err
 	}
-	name := c.Args[0]
-	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
-		name = filepath.Join(c.Env.Workspace, name)
-	}
-	switch _, look := exec.LookPath(name); {
-	case errors.Is(err, fs.ErrNotExist) && (errors.Is(look, fs.ErrNotExist) || errors.Is(look, exec.ErrNotFound)):
+	switch there, _ := findProgram(c.Args[0], c.Env.Workspace); {
+	case errors.Is(err, fs.ErrNotExist) && there == "":
 		return &execFailure{exitNotFound, err}
-	case errors.Is(err, fs.ErrPermission) && (errors.Is(look, fs.ErrPermission) || errors.Is(look, exec.ErrNotFound) || isDir(name)):
+	case errors.Is(err, fs.ErrPermission):
 		return &execFailure{exitCannot, err}
 	}
 	return err
 }
 
-func isDir(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && st.IsDir()
+// findProgram returns the file of a program: name if that is a path, relative to dir,
+// else the first of that name in PATH, and whether it can be run.
+func findProgram(name, dir string) (file string, runs bool) {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	if strings.ContainsRune(name, filepath.Separator) {
+		if dirs = []string{dir}; filepath.IsAbs(name) {
+			dirs = []string{""}
+		}
+	}
+	for _, d := range dirs {
+		path := filepath.Join(d, name)
+		st, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		if st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return path, true
+		}
+		file = path
+	}
+	return file, false
 }
 
 // passed passes on the first bytes of a stream and counts the others. It is for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 type gateFlags struct {
 	configFlags
 	journalFlags
+	sandboxFlags
 	session string
 	allow   []string
 
@@ -35,6 +37,7 @@ type gateFlags struct {
 func (f *gateFlags) add(cmd *cobra.Command) {
 	f.configFlags.add(cmd)
 	f.journalFlags.add(cmd, ", none for a run without one")
+	f.sandboxFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.session, "session", "", "name of the session to begin or to go on with (default a new, random one)")
 	flags.StringArrayVar(&f.allow, "allow", nil, "allow the tools that `PATTERN` matches (edit_file, mcp__github__*, *); repeatable")
@@ -53,6 +56,9 @@ type gate struct {
 	workspace  *workspace.Workspace
 	artifacts  *artifact.Store     // nil if there is no place for them
 	env        process.Environment // of programs, before the configuration opens it
+	sandbox    process.Sandbox     // of programs
+	jobs       builtin.Jobs
+	stderr     io.Writer // for the person; nil: nobody looks
 }
 
 // open makes the gate that the flags ask for. What the person at the terminal
@@ -65,7 +71,7 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}
-	g := &gate{workspace: ws, session: f.session}
+	g := &gate{workspace: ws, session: f.session, stderr: cmd.ErrOrStderr()}
 	if g.session == "" {
 		g.session = newSession()
 	}
@@ -82,7 +88,10 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 		g.close()
 		return nil, err
 	}
-	err = g.record(&f.journalFlags, sources)
+	g.sandbox, err = f.sandboxOf(cmd, sources, f.own())
+	if err == nil {
+		err = g.record(&f.journalFlags, sources)
+	}
 	if err == nil && g.journal != nil && !f.conversation {
 		err = g.hold()
 	}
@@ -97,6 +106,7 @@ func (f *gateFlags) open(cmd *cobra.Command) (*gate, error) {
 	for _, s := range sources {
 		warnings = append(warnings, s.doubted...)
 	}
+	warnings = append(warnings, unboxed(g.sandbox, sources)...)
 	for _, w := range append(warnings, g.unmatched(f.allow)...) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
 	}
@@ -136,6 +146,7 @@ func (g *gate) wire(allow []string, sources []source, more ...callgate.Tool) err
 // record opens the journal.
 func (g *gate) record(f *journalFlags, sources []source) error {
 	opts, heads := journalOptions(sources, g.artifacts)
+	opts.Sandbox = g.sandbox.Level.String()
 	var err error
 	if f.journal != noJournal {
 		path, err := f.real()
@@ -149,7 +160,9 @@ func (g *gate) record(f *journalFlags, sources []source) error {
 			opts.OnHead = g.heads.keep
 		}
 	}
-	g.journal, err = f.open(opts)
+	if g.journal, err = f.open(opts); err == nil && g.journal != nil {
+		g.sandbox.Hide = append(g.sandbox.Hide, f.files()...)
+	}
 	return err
 }
 
@@ -166,7 +179,10 @@ func (g *gate) hold() (err error) {
 	if err == nil && last != nil && last.Format == session.Format {
 		err = usagef("session %s is an agent's, and turns of others would be no part of its conversation; name another with --session", visible(g.session))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return g.nameJobs()
 }
 
 // programs returns how programs are started: in the workspace, with the
@@ -181,7 +197,26 @@ func (g *gate) programs(sources []source) *builtin.Programs {
 			env = s.file.Env.Environment(env)
 		}
 	}
-	return &builtin.Programs{Env: env, Artifacts: g.artifacts}
+	return &builtin.Programs{Env: env, Sandbox: g.sandbox, Artifacts: g.artifacts, Jobs: &g.jobs}
+}
+
+// own returns a sandbox in which programs do not see what is the gate's own, and do
+// not change what configures it.
+func (f *gateFlags) own() (s process.Sandbox) {
+	if dir, err := stateDir(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if dir, err := f.artifactsPlace(); err == nil {
+		s.Hide = append(s.Hide, dir)
+	}
+	if sources, err := f.places(); err == nil {
+		for _, c := range sources {
+			if path, err := filepath.Abs(c.path); err == nil {
+				s.Protect = append(s.Protect, path)
+			}
+		}
+	}
+	return s
 }
 
 // registerAll registers the built-in tools and those of the configuration. vouch
@@ -197,6 +232,13 @@ func registerAll(files *builtin.Files, programs *builtin.Programs, sources []sou
 		return nil, err
 	}
 	tools = append(tools, bash)
+	if programs.Jobs != nil {
+		jobs, err := programs.Jobs.Tools()
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, jobs...)
+	}
 	if err := registry.Register(tools...); err != nil {
 		return nil, err
 	}
@@ -260,6 +302,7 @@ const maxTurnNumber = 1_000_000_000
 // close ends the gate. Its error is about what should have been kept.
 func (g *gate) close() error {
 	var errs []error
+	g.endJobs()
 	if g.held != nil {
 		errs = append(errs, g.held.Release())
 	}
@@ -307,7 +350,7 @@ func (f *configFlags) shownCatalog() (*callgate.Catalog, error) {
 		return nil, err
 	}
 	ws := new(workspace.Workspace)
-	programs := &builtin.Programs{Env: process.Environment{Workspace: "/"}} // none is started
+	programs := &builtin.Programs{Env: process.Environment{Workspace: "/"}, Jobs: new(builtin.Jobs)} // none is started
 	registry, err := registerAll(&builtin.Files{Workspace: ws}, programs, sources, nil)
 	if err != nil {
 		return nil, err
@@ -344,7 +387,7 @@ func matches(pattern, name string) bool {
 // decide is a [callgate.Policy].
 func (r *rules) decide(_ context.Context, req callgate.Request) (callgate.Decision, error) {
 	for _, p := range r.allow {
-		if matches(p, req.Spec.Name) {
+		if matches(p, req.Spec.Name) || asBash[req.Spec.Name] && matches(p, "bash") {
 			return callgate.Decision{Verdict: callgate.Allow, Rule: "flag.allow"}, nil
 		}
 	}

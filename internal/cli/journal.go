@@ -162,9 +162,25 @@ func (f *journalFlags) open(opts journal.Options) (*journal.Journal, error) {
 	return j, nil
 }
 
+// files returns the files of an open journal: all that have its name and more. Who has
+// it open has a file of its own there.
+func (f *journalFlags) files() (paths []string) {
+	path, err := f.real()
+	if err != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(filepath.Dir(path)) // the journal is open, so it can be read
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)) {
+			paths = append(paths, filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return paths
+}
+
 // journalOptions returns what the person's own configuration says of the journal.
 func journalOptions(sources []source, artifacts *artifact.Store) (opts journal.Options, heads string) {
-	opts = journal.Options{Artifacts: artifacts, Sandbox: "none"}
+	opts = journal.Options{Artifacts: artifacts}
 	for _, s := range sources {
 		if s.file == nil || !s.vouched {
 			continue

@@ -83,6 +83,7 @@ code is 0 if nothing is different, 1 if something is.`,
 	f.StringVar(&flags.file, "against", "", "configuration `FILE` to judge by instead of the workspace's callgate.yaml")
 	f.StringArrayVar(&flags.allow, "allow", nil, "allow the tools that `PATTERN` matches; repeatable")
 	kept.add(cmd, "")
+	flags.sandboxFlags.add(cmd)
 	f.BoolVar(&rerun, "run-readonly", false, "run the read-only calls again and compare their outputs")
 	jsonFlag(cmd, &asJSON, "print the report as JSON")
 	cmd.MarkFlagDirname("workspace")
@@ -102,6 +103,9 @@ func (f *gateFlags) openUnrecorded(cmd *cobra.Command) (*gate, error) {
 	g.artifacts, _ = f.openArtifacts() // without them what is too long is compared by what is shown, as with them
 	sources, err := f.load()
 	if err == nil {
+		g.sandbox, err = f.sandboxOf(cmd, sources, f.own())
+	}
+	if err == nil {
 		err = g.wire(f.allow, sources)
 	}
 	if err != nil {
@@ -113,7 +117,7 @@ func (f *gateFlags) openUnrecorded(cmd *cobra.Command) (*gate, error) {
 			fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
 		}
 	}
-	for _, w := range g.unmatched(f.allow) {
+	for _, w := range append(unboxed(g.sandbox, sources), g.unmatched(f.allow)...) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+w)
 	}
 	return g, nil

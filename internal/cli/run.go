@@ -151,6 +151,7 @@ The exit code is 0 for a final answer, 4 when the turns are used up.`,
 				defer conv.Close()
 				history, a.Session, a.OnResponse = conv.History(), conv.ID(), conv.Keep
 				g.session = conv.ID()
+				g.jobs.After(callsOf(history))
 			}
 			switch {
 			case len(args) == 1:

@@ -3,10 +3,12 @@ package cli
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/callgate/callgate/config"
 	"github.com/callgate/callgate/process"
 )
 
@@ -74,6 +76,64 @@ func (f *sandboxFlags) apply(cmd *cobra.Command, s *process.Sandbox) error {
 		s.Resolve[name] = addr
 	}
 	return nil
+}
+
+// sandboxOf returns the sandbox of the files that count and of the flags, and what
+// of the files is not believed. What is not believed is taken out of them, of their
+// tools' sections too.
+func (f *sandboxFlags) sandboxOf(cmd *cobra.Command, sources []source, base process.Sandbox) (process.Sandbox, error) {
+	home, _ := os.UserHomeDir() // without one, a path that needs it is an error
+	var err error
+	for i := range sources {
+		s := &sources[i]
+		if s.file == nil {
+			continue
+		}
+		s.tightenOnly(&s.file.Confine, "", base)
+		if base, err = s.file.Sandbox(base, home); err != nil {
+			return base, &failure{exitUsage, fmt.Errorf("%s: %w", s.file.Where("/sandbox"), err)}
+		}
+	}
+	if err := f.apply(cmd, &base); err != nil {
+		return base, err
+	}
+	for i := range sources {
+		s := &sources[i]
+		for j := 0; s.file != nil && j < len(s.file.Commands); j++ {
+			s.tightenOnly(&s.file.Commands[j].Confine, fmt.Sprintf("/commands/%d", j), base)
+		}
+	}
+	return base, nil
+}
+
+// tightenOnly takes from a section of a file that nobody vouches for what would loosen
+// base: it came with the workspace, as a program that wants out may have.
+func (s *source) tightenOnly(c *config.Confine, at string, base process.Sandbox) {
+	if s.vouched {
+		return
+	}
+	kept, loosens := c.Tightening(base)
+	for _, key := range loosens {
+		s.doubted = append(s.doubted, fmt.Sprintf("%s: %s of a workspace's file would loosen the sandbox and is not believed; put it into your own file, or name this one with --config",
+			s.file.Where(at+"/"+key), strings.ReplaceAll(key, "/", ".")))
+	}
+	*c = kept
+}
+
+// unboxed are lines about what runs without a sandbox: all programs, or single tools.
+func unboxed(box process.Sandbox, sources []source) (lines []string) {
+	if line := noSandboxLine(box); line != "" {
+		lines = append(lines, line)
+	}
+	for _, s := range sources {
+		for i := 0; s.file != nil && i < len(s.file.Commands); i++ {
+			c := &s.file.Commands[i]
+			if own, err := c.Confine.Sandbox(process.Sandbox{}, "/"); err == nil && own.Level == process.None && box.Level != process.None {
+				lines = append(lines, fmt.Sprintf("sandbox: none for the tool %s (%s)", c.Name, s.file.Where(fmt.Sprintf("/commands/%d/sandbox", i))))
+			}
+		}
+	}
+	return lines
 }
 
 // noSandboxLine says that programs run without a sandbox, for wherever a run is

@@ -358,6 +358,7 @@ for a success, 1 for a failed call, 3 for a denied one.`,
 			if err != nil {
 				return err
 			}
+			g.oneTurn()
 			turn := callgate.Calls(callgate.Call{ID: "call_1", Name: args[0], Arguments: raw})
 			turn.Session = g.session
 			if turn.Number, err = g.nextTurn(); err != nil {

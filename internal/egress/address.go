@@ -38,7 +38,7 @@ var (
 // public reports whether the address is one of the public network. An IPv6 address that
 // carries one of IPv4 is as public as that one.
 func public(a netip.Addr) bool {
-	if !a.IsValid() || a.Zone() != "" {
+	if !a.IsValid() {
 		return false
 	}
 	if a = a.Unmap(); a.Is6() {
@@ -48,7 +48,7 @@ func public(a netip.Addr) bool {
 			return public(netip.AddrFrom4([4]byte(b[12:16])))
 		case sixTo4.Contains(a):
 			return public(netip.AddrFrom4([4]byte(b[2:6])))
-		case !global6.Contains(a):
+		case !global6.Contains(a): // which no address with a zone is in
 			return false
 		}
 	}

@@ -27,6 +27,10 @@ func (g *Gate) dial(ctx context.Context, t target) (*link, error) {
 	if err := g.allowed(t); err != nil {
 		return nil, err
 	}
+	if !g.hold() {
+		return nil, net.ErrClosed
+	}
+	defer g.active.Done()
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	defer context.AfterFunc(g.ctx, cancel)()

@@ -92,7 +92,7 @@ type Gate struct {
 	mu     sync.Mutex
 	closed bool
 	open   map[io.Closer]struct{} // what Close ends
-	active sync.WaitGroup         // goroutines and connections that Close waits for
+	active sync.WaitGroup         // goroutines, connections and dials that Close waits for
 }
 
 // start sets up what all kinds share.
@@ -102,6 +102,7 @@ func (g *Gate) start() error {
 		g.open = map[io.Closer]struct{}{}
 		g.slots = make(chan struct{}, maxConns)
 		g.fixed = map[string]netip.Addr{}
+		g.startHTTP()
 		for host, addr := range g.Fixed {
 			name, err := canonical(host)
 			if err != nil || !addr.IsValid() {
@@ -118,7 +119,6 @@ func (g *Gate) start() error {
 		if g.own == nil {
 			g.own = net.InterfaceAddrs
 		}
-		g.startHTTP()
 	})
 	return g.startErr
 }
@@ -196,6 +196,16 @@ func (g *Gate) run(c io.Closer, work func()) error {
 		work()
 	}()
 	return nil
+}
+
+// hold makes Close wait for a call of g.active.Done. It is false if the gate is closed.
+func (g *Gate) hold() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.active.Add(1)
+	}
+	return !g.closed
 }
 
 // enter makes c one of those that Close ends and waits for, until leave. It is false if

@@ -75,7 +75,7 @@ func splitPort(s string) (host string, port uint16, err error) {
 		return s, 0, nil
 	}
 	n, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || n == 0 || digits[0] == '0' {
+	if err != nil || digits[0] == '0' {
 		return "", 0, fmt.Errorf("%q is no port; use a number from 1 to 65535", digits)
 	}
 	return host, uint16(n), nil
@@ -138,4 +138,12 @@ func numeric(label string) bool {
 	}
 	hex, ok := strings.CutPrefix(label, "0x")
 	return ok && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// quote makes what a stranger wrote fit for a line.
+func quote(s string) string {
+	if len(s) > 100 {
+		return strconv.Quote(s[:100]) + "..."
+	}
+	return strconv.Quote(s)
 }

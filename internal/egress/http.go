@@ -123,6 +123,8 @@ func (g *Gate) forward(w http.ResponseWriter, r *http.Request, t target) {
 				}
 			}
 		},
+		// ReverseProxy refuses a switch unasked by itself, but then leaves the connection
+		// to the host open.
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusSwitchingProtocols {
 				return errors.New("it changes the protocol unasked")
@@ -149,7 +151,9 @@ func (g *Gate) serveConnect(w http.ResponseWriter, r *http.Request) {
 		// What is said there is plain HTTP, of which each request is looked at.
 		err = g.allowed(t)
 	} else {
-		up, err = g.dial(r.Context(), t)
+		// Not the request's context: it ends when the process has said all that it
+		// has to say, which may be before the tunnel is there.
+		up, err = g.dial(g.ctx, t)
 	}
 	if err != nil {
 		g.fail(w, err)

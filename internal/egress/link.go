@@ -48,7 +48,7 @@ func (g *Gate) link(c net.Conn, done func()) (*link, error) {
 		done()
 		return nil, net.ErrClosed
 	}
-	return &link{Conn: c, done: func() { g.leave(c); done() }}, nil
+	return &link{Conn: c, done: func() { done(); g.leave(c) }}, nil
 }
 
 // A listener hands out links, no more at once than there are slots.

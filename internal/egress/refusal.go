@@ -3,7 +3,6 @@ package egress
 import (
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // A refusal is what the rules of the gate say no to, as opposed to what failed.
@@ -40,12 +39,4 @@ func notAllowed(t target) *refusal {
 // malformed is the refusal of what is not the name of a host.
 func malformed(s string, err error) *refusal {
 	return &refusal{quote(s), "it is no host: " + err.Error(), ""}
-}
-
-// quote makes what a stranger wrote fit for a line.
-func quote(s string) string {
-	if len(s) > 100 {
-		return strconv.Quote(s[:100]) + "..."
-	}
-	return strconv.Quote(s)
 }

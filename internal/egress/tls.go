@@ -94,12 +94,17 @@ func (h hello) agree(t target) error {
 }
 
 // vet reads the ClientHello of a connection of the process, and has l read it again.
-func vet(l *link, t target) (h hello, err error) {
+// With patience the time for it starts with its first byte: a client may wait for its
+// server to speak first, but not within its own first words.
+func vet(l *link, t target, patience bool) (h hello, err error) {
 	var r io.Reader = l.Conn
 	if l.ahead != nil {
 		r = l.ahead
 	}
-	h, err = readHello(&late{r, l.Conn, false})
+	if !patience {
+		l.Conn.SetReadDeadline(time.Now().Add(handshakeTime))
+	}
+	h, err = readHello(&late{r, l.Conn, !patience})
 	l.Conn.SetReadDeadline(time.Time{})
 	l.ahead = io.MultiReader(bytes.NewReader(h.raw), r)
 	if err != nil {
@@ -108,8 +113,7 @@ func vet(l *link, t target) (h hello, err error) {
 	return h, h.agree(t)
 }
 
-// late sets a deadline after the first byte: a client may wait for its server to speak
-// first, but not within its own first words.
+// late sets a deadline after the first byte.
 type late struct {
 	r     io.Reader
 	c     net.Conn
@@ -151,8 +155,7 @@ func (g *Gate) serveTLS(l *link) {
 		deny(err)
 		return
 	}
-	l.SetReadDeadline(time.Now().Add(handshakeTime)) // for the first byte, too
-	h, err := vet(l, t)
+	h, err := vet(l, t, false)
 	switch {
 	case len(h.raw) == 0:
 		return // somebody looked whether the port is open
@@ -177,7 +180,7 @@ func (g *Gate) serveTLS(l *link) {
 // tunnel serves a connection that CONNECT opened.
 func (g *Gate) tunnel(l, up *link, t target) {
 	join(l, up, func() error {
-		h, err := vet(l, t)
+		h, err := vet(l, t, true)
 		if len(h.raw) == 0 || errors.Is(err, errNoTLS) {
 			return nil
 		}

@@ -1,0 +1,65 @@
+package builtin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callgate/callgate"
+	"github.com/callgate/callgate/process"
+)
+
+// What a model is told of the sandbox that its command ran in, and when.
+func TestSandboxNotes(t *testing.T) {
+	failed := func(said string) process.Result {
+		return process.Result{Reason: process.Exited, ExitCode: 1, Level: process.Isolated, Output: process.Stream{Head: []byte(said)}}
+	}
+	none := failed("mkdir: Permission denied")
+	none.Level = process.None
+	fine := failed("mkdir: Permission denied")
+	fine.ExitCode = 0
+	late := failed("")
+	late.Output.Tail = []byte("x\nopen /etc/x: permission denied\n")
+	apart := failed("")
+	apart.Stderr.Head = []byte("curl: (6) Could not resolve host: example.com")
+	refused := process.Result{Reason: process.Exited, Level: process.Isolated, Refused: []process.Refused{{Host: "a.example:8443", Reason: "it is not allowed"}}}
+	many := failed("fork: retry")
+	many.ProcessLimit = true
+	for _, tt := range []struct {
+		res  process.Result
+		box  process.Sandbox
+		says []string // a part of each note, in order
+	}{
+		{failed("mkdir: cannot create directory '/x': Read-only file system"), process.Sandbox{}, []string{"it ran isolated: no network, and writes only in the workspace and its temporary directory"}},
+		{failed("touch: Operation not permitted"), process.Sandbox{ReadOnly: true, Net: process.FullNet}, []string{"it ran isolated: the workspace is read-only, and writes only in its temporary directory"}},
+		{failed("dial tcp: lookup x: no such host"), process.Sandbox{Net: process.AllowedNet, Hosts: []string{"a.b", "*.c.d"}}, []string{"no network but for a.b, *.c.d"}},
+		{failed("connect: Network is unreachable"), process.Sandbox{Writable: []string{"/data"}}, []string{"writes only in the workspace, /data and its temporary directory"}},
+		{late, process.Sandbox{}, []string{"it ran isolated"}},
+		{apart, process.Sandbox{}, []string{"it ran isolated"}},
+		{failed("assertion failed"), process.Sandbox{}, nil},
+		{none, process.Sandbox{Level: process.None}, nil},
+		{fine, process.Sandbox{}, nil},
+		{refused, process.Sandbox{Net: process.AllowedNet}, []string{"the host a.example:8443 was refused: it is not allowed. The user can open it, with --allow-host a.example:8443 or egress.allow"}},
+		{many, process.Sandbox{}, []string{"more processes than the 512"}},
+		{many, process.Sandbox{Limits: process.Limits{Processes: 3}}, []string{"more processes than the 3 "}},
+	} {
+		notes := sandboxNotes(tt.res, tt.box)
+		if len(notes) != len(tt.says) {
+			t.Errorf("%+v: %q", tt.res, notes)
+			continue
+		}
+		for i, n := range notes {
+			if !strings.HasPrefix(n, "Note: ") || !strings.Contains(n, tt.says[i]) {
+				t.Errorf("%q\nis not %q", n, tt.says[i])
+			}
+		}
+	}
+}
+
+// A program that was killed for its memory has failed, and is told how much it had.
+func TestMemoryLimit(t *testing.T) {
+	err := ended(process.Result{Reason: process.MemoryLimit, Duration: time.Second}, process.Sandbox{Limits: process.Limits{Memory: 64 << 20}})
+	if callgate.CodeOf(err) != callgate.ExecutionError || !strings.Contains(err.Error(), "67108864 bytes") || !strings.Contains(err.Error(), "sandbox.limits.memory") {
+		t.Errorf("%v", err)
+	}
+}
