@@ -38,6 +38,10 @@ func startServer(t *testing.T) string {
 		go srv.Serve(plain)
 		go srv.Serve(tls.NewListener(secure, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}))
 		t.Cleanup(func() { srv.Close() })
+		// A name that the system gives an address of this machine has the usual one.
+		if l, err := net.Listen("tcp4", "127.0.0.1:80"); err == nil {
+			go srv.Serve(l)
+		}
 		return ip
 	}
 	return ""
