@@ -14,7 +14,7 @@ PIDS="" N=0 TAG=""
 clean() {
 	exec 2>/dev/null # bash would tell of each one that it kills
 	local p
-	for p in $PIDS; do kill -9 "$p"; done
+	for p in $PIDS; do kill -9 "$p"; [ "$EUID" != 0 ] || rm -f "/run/cgesc-$p.sock"; done
 	[ -z "$TAG" ] || "$PROBE" left -kill "$TAG"
 	cleanup
 	cd /

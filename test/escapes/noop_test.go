@@ -17,7 +17,7 @@ var noops = []struct{ name, text string }{
 	{"false", "echo 'callgate: no sandbox' >&2; exit 125"},
 	{"echo", `echo "$@"`},
 	{"timeout", "exit 124"},
-	{"silent", `while [ "$1" != -- ]; do shift; done; shift; exec "$@" >/dev/null 2>&1`},
+	{"silent", `while [ "$1" != -- ]; do shift; done; shift; "$@" >/dev/null 2>&1; exit $?`},
 }
 
 // With a program that does nothing in place of callgate no case passes, at any level.
