@@ -1,0 +1,8 @@
+#!/bin/bash
+. "${0%/*}/../lib.sh"
+# For root, whom the kernel's limit of a user does not bind, it takes a pids cgroup.
+[ "$EUID" != 0 ] || [ -d /sys/fs/cgroup/pids ] || grep -qw pids /sys/fs/cgroup/cgroup.controllers 2>/dev/null || skip "no pids cgroup, which it takes for root"
+act <<'A'
+probe forks 700
+A
+judge forbid

@@ -1,0 +1,11 @@
+#!/bin/bash
+. "${0%/*}/../lib.sh"
+egress
+act <<'A'
+probe get "http://$NAME/" direct
+A
+act_of_control <<'A'
+probe get "http://$SERVERIP/" direct
+A
+allowed_host
+judge allow

@@ -1,0 +1,60 @@
+//go:build linux
+
+package escapes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Programs in place of callgate that do nothing, or nothing but look as if they did,
+// and one that runs each command without any sandbox. What they pass proves nothing.
+var noops = []struct{ name, text string }{
+	{"true", "exit 0"},
+	{"false", "echo 'callgate: no sandbox' >&2; exit 125"},
+	{"echo", `echo "$@"`},
+	{"timeout", "exit 124"},
+	{"silent", `while [ "$1" != -- ]; do shift; done; shift; "$@" >/dev/null 2>&1; exit $?`},
+}
+
+// With a program that does nothing in place of callgate no case passes, at any level.
+// Outside of CI each of these programs has its share of the cases.
+func TestNothingScoresNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	users := whoTries()[:1]
+	for i, noop := range noops {
+		t.Run(noop.name, func(t *testing.T) {
+			program := filepath.Join(t.TempDir(), noop.name)
+			must(t, os.WriteFile(program, []byte("#!/bin/sh\n"+noop.text+"\n"), 0o755))
+			t.Setenv("CALLGATE_ESCAPES_COMMAND", program)
+			s := newSuite(t, users)
+			var rows []row
+			for n, r := range readTable(t) {
+				if all || n%len(noops) == i {
+					rows = append(rows, r)
+				}
+			}
+			var mu sync.Mutex
+			failed := 0
+			each(rows, func(r row) {
+				for _, v := range s.run(r.name, users[0], []string{"isolated"}) {
+					mu.Lock()
+					if v.word == "PASS" {
+						t.Errorf("%s passes", r.name)
+					} else if v.word == "FAIL" && !strings.HasPrefix(v.why, "no verdict") {
+						failed++
+					}
+					mu.Unlock()
+				}
+			})
+			if failed < len(rows)/3 {
+				t.Errorf("%d of %d cases came to an end: too few were tried", failed, len(rows))
+			}
+		})
+	}
+}
