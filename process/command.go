@@ -263,7 +263,7 @@ func (p *Process) watch(ctx context.Context, cmd *Command, c *child, s *streams,
 	p.result.Duration = time.Since(begin)
 	p.result.ExitCode, p.result.Signal = e.Code, e.Signal
 	p.result.Background, p.result.Survivors = e.Background, e.Survivors
-	p.result.Refused, p.result.ProcessLimit, p.result.Made = e.Refused, e.ProcessLimit, e.Made
+	p.result.Refused, p.result.ProcessLimit, p.result.Made = e.Refused, e.OutOfProcesses, e.Made
 	if e.OutOfMemory && (reason == Exited && e.Code != 0 || e.Lost) {
 		p.result.Reason = MemoryLimit
 		return
@@ -322,8 +322,6 @@ type spec struct {
 // An end is how a child ended, and what its sandbox saw.
 type end struct {
 	warden.End
-	Refused      []Refused
-	OutOfMemory  bool
-	ProcessLimit bool
-	Made         []string
+	Refused []Refused
+	Made    []string
 }

@@ -235,7 +235,7 @@ func (c *child) clean() {
 		g := &c.plan.Cgroups[i]
 		u := g.Used()
 		c.end.OutOfMemory = c.end.OutOfMemory || u.OutOfMemory
-		c.end.ProcessLimit = c.end.ProcessLimit || u.OutOfProcesses
+		c.end.OutOfProcesses = c.end.OutOfProcesses || u.OutOfProcesses
 		g.Remove()
 	}
 }

@@ -155,17 +155,17 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	for _, p := range s.Hide {
 		l.put(at(p), warden.Hidden, denied)
 	}
-	var fixed []string // protected, and not by their names in the workspace
+	var more, fixed []string // protected, too; and protected, but not by a name in the workspace
 	if m.linked != nil {
 		if r, ok := m.linked(ws); ok {
-			if !s.ReadOnly {
+			if !s.ReadOnly && r.common != "" {
 				l.put(r.common, warden.Writable, byDefault)
 			}
-			fixed = append(fixed, r.fixed...)
+			more = r.fixed
 		}
 	}
 	protect := make([]warden.Path, 0, len(Protected)+len(s.Protect))
-	for _, p := range slices.Concat(Protected, s.Protect) {
+	for _, p := range slices.Concat(Protected, more, s.Protect) {
 		p = at(p)
 		if rel, err := filepath.Rel(ws, p); err == nil && filepath.IsLocal(rel) && rel != "." {
 			protect = append(protect, warden.Path(rel))

@@ -54,10 +54,14 @@ func TestLimits(t *testing.T) {
 			if r := run(t, cmd); !strings.HasSuffix(strings.TrimSpace(r.Output.String()), "1048576") || !strings.Contains(r.Output.String(), "153") {
 				t.Errorf("file size: %s", r.Output)
 			}
-			cmd = in(t, "head -c 100000000 /dev/zero | tail -c 90000000 | wc -c")
+			cmd = in(t, "head -c 100000000 /dev/zero | tail -c 90000000 | wc -c; exit 9")
 			cmd.Sandbox = process.Sandbox{Level: level, Limits: process.Limits{Memory: 40 << 20}}
-			if r := run(t, cmd); strings.TrimSpace(r.Output.String()) == "90000000" {
+			r := run(t, cmd)
+			if strings.TrimSpace(r.Output.String()) == "90000000" {
 				t.Errorf("memory: %+v %s", r, r.Output)
+			}
+			if os.Getuid() == 0 && r.Reason != process.MemoryLimit && !slices.ContainsFunc(process.Probe().Notes, func(n string) bool { return strings.Contains(n, "limit of memory") }) {
+				t.Errorf("memory: ended with %q: %s", r.Reason, r.Output)
 			}
 		})
 	}

@@ -9,8 +9,15 @@ import (
 // A linked is the repository of a workspace that is a linked working tree (git
 // worktree): what git changes lies outside of it.
 type linked struct {
-	common string   // of all working trees: objects, refs; to be written
+	common string   // of all working trees: objects, refs; to be written; "" if it lies in the workspace
 	fixed  []string // in it, to be protected
+}
+
+// places are those of a repository that git obeys.
+func (l *linked) places(repository string) {
+	for _, name := range []string{"hooks", "config", "config.worktree", "modules"} {
+		l.fixed = append(l.fixed, filepath.Join(repository, name))
+	}
 }
 
 // linkedTree finds the repository of a linked working tree (gitrepository-layout(5)).
@@ -30,7 +37,11 @@ func linkedTree(workspace string) (l linked, ok bool) {
 		dir = filepath.Join(workspace, dir)
 	}
 	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil || within(workspace, dir) || filepath.Base(filepath.Dir(dir)) != "worktrees" {
+	if err == nil && within(workspace, dir) { // git init --separate-git-dir, or what pretends to be
+		l.places(dir)
+		return l, true
+	}
+	if err != nil || filepath.Base(filepath.Dir(dir)) != "worktrees" {
 		return l, false
 	}
 	back := line(filepath.Join(dir, "gitdir"))
@@ -44,9 +55,7 @@ func linkedTree(workspace string) (l linked, ok bool) {
 	if within(workspace, l.common) || within(l.common, workspace) {
 		return l, false
 	}
-	for _, name := range []string{"hooks", "config", "modules"} {
-		l.fixed = append(l.fixed, filepath.Join(l.common, name))
-	}
+	l.places(l.common)
 	l.fixed = append(l.fixed, filepath.Join(dir, "config.worktree"))
 	return l, true
 }

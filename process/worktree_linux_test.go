@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,7 @@ func TestLinkedTree(t *testing.T) {
 	run(main, "commit", "-q", "--allow-empty", "-m", "x")
 	run(main, "worktree", "add", "-q", tree)
 	l, ok := linkedTree(tree)
-	if !ok || l.common != filepath.Join(main, ".git") || len(l.fixed) != 4 {
+	if !ok || l.common != filepath.Join(main, ".git") || !slices.Contains(l.fixed, filepath.Join(main, ".git", "hooks")) {
 		t.Errorf("%+v, %v", l, ok)
 	}
 	if _, ok := linkedTree(main); ok {
@@ -71,6 +72,10 @@ func TestLinkedTree(t *testing.T) {
 		if l, ok := linkedTree(other); ok {
 			t.Errorf("%s is believed: %+v", name, l)
 		}
+	}
+	write(filepath.Join(other, ".git"), "gitdir: "+inside+"\n")
+	if l, ok := linkedTree(other); !ok || l.common != "" || !slices.Contains(l.fixed, filepath.Join(inside, "hooks")) {
+		t.Errorf("a repository in the workspace is not protected: %+v, %v", l, ok)
 	}
 	write(filepath.Join(other, ".git"), strings.Repeat("x", 9<<10))
 	if _, ok := linkedTree(other); ok {

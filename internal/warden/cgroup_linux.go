@@ -1,7 +1,6 @@
 package warden
 
 import (
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,17 +63,39 @@ func (m membership) leave() {
 // A Usage is what a group has seen.
 type Usage struct{ OutOfMemory, OutOfProcesses bool }
 
-// Used tells what the group has seen. The caller asks when nothing runs any more.
-func (c *Cgroup) Used() (u Usage) {
-	u.OutOfProcesses = counter(c.dir()+"/"+"pids.events", "max") > 0
-	u.OutOfMemory = counter(c.dir()+"/"+"memory.events", "oom_kill") > 0 ||
-		counter(c.dir()+"/"+"memory.oom_control", "oom_kill") > 0
-	return u
+// Used tells what the group has seen: for the caller of a warden that was killed, which
+// else tells it itself.
+func (c *Cgroup) Used() Usage {
+	up, err := unix.Open(string(c.Up), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Usage{}
+	}
+	defer unix.Close(up)
+	return usage(up, c.Name)
 }
 
-func counter(file, key string) int {
-	b, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(b)) {
+func (m membership) used() Usage { return usage(m.up, m.name) }
+
+func usage(up int, name string) Usage {
+	return Usage{
+		OutOfProcesses: counter(up, name+"/pids.events", "max") > 0,
+		OutOfMemory:    counter(up, name+"/memory.events", "oom_kill") > 0 || counter(up, name+"/memory.oom_control", "oom_kill") > 0,
+	}
+}
+
+// counter returns a number of a file of names and numbers, 0 if there is none.
+func counter(up int, name, key string) int {
+	fd, err := unix.Openat(up, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 4<<10)
+	n, err := unix.Read(fd, b)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b[:n])) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
 			n, _ := strconv.Atoi(f[1])
 			return n

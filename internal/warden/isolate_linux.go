@@ -351,9 +351,9 @@ func (v *view) protect(workspace string, paths []Path, readOnly bool) {
 			fd, err := open(ws, name, unix.O_PATH|unix.O_NOFOLLOW)
 			// A link is pinned as it is; what it leads to is the plan's. A file named .git says where the repository is.
 			file := err == nil && !last && !isDir(fd)
-			if errors.Is(err, unix.ENOENT) && last && name == ".git/hooks" {
-				// The repository is there. Who could make the directory could fill it.
-				if err = mkdirBelow(ws, ".git", "hooks"); err == nil {
+			if up, hooks := strings.CutSuffix(name, "/hooks"); errors.Is(err, unix.ENOENT) && last && hooks && isRepository(ws, up) {
+				// Who could make the directory could fill it.
+				if err = mkdirBelow(ws, up, "hooks"); err == nil {
 					fd, err = open(ws, name, unix.O_PATH)
 				}
 			}
@@ -382,6 +382,16 @@ func (v *view) protect(workspace string, paths []Path, readOnly bool) {
 			}
 		}
 	}
+}
+
+// isRepository reports whether a directory has what git looks for in one.
+func isRepository(ws int, name string) bool {
+	fd, err := open(ws, name+"/HEAD", unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
 }
 
 func isDir(fd int) bool {

@@ -128,6 +128,11 @@ func help() int {
 	w := warden{ctl: ctl, pid: pid}
 	w.watch()
 	RemoveTemp(temp)
+	for _, m := range s.groups {
+		u := m.used()
+		w.end.OutOfMemory = w.end.OutOfMemory || u.OutOfMemory
+		w.end.OutOfProcesses = w.end.OutOfProcesses || u.OutOfProcesses
+	}
 	WriteFrame(ctl, Report{End: &w.end})
 	return 0
 }

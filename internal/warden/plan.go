@@ -93,6 +93,9 @@ type End struct {
 	Background int  // processes that still ran when it had ended
 	Survivors  int  // those that could not be killed
 	Lost       bool // the warden was killed
+
+	OutOfMemory    bool // the kernel killed one of them for the limit of memory
+	OutOfProcesses bool // they wanted more processes than they may have
 }
 
 // DefaultPath is where programs are looked for without PATH.
