@@ -63,7 +63,6 @@ func TestLinkedTree(t *testing.T) {
 		"another's repository":            filepath.Join(main, ".git", "worktrees", "tree"),
 		"through a link":                  link,
 		"a directory without a link back": secret,
-		"one of its own making":           inside,
 		"none":                            filepath.Join(dir, "nowhere"),
 		"a relative one":                  "../main/.git/worktrees/tree",
 		"not laid out so":                 dir,
