@@ -157,3 +157,56 @@ func TestParseLevel(t *testing.T) {
 		t.Error("None is no spelling of none")
 	}
 }
+
+// Whatever paths a sandbox names: what contains comes first, what is protected lies in
+// the workspace, and nothing of a home comes into view that was not granted.
+func FuzzPlan(f *testing.F) {
+	f.Add("/home/ann/ws", "src", "/opt", "/home/ann/ws/a", ".env", true)
+	f.Add("/home/ann/ws", "../..", "//opt/./data", "", "..", false)
+	f.Add("/srv/p", "/", "/", "/", "/", false)
+	f.Add("/home/ann/ws", "out", "out/x", "\x00", "out", false)
+	w := world{
+		"/home/ann/ws/src/a", "/home/ann/ws/.env", "/home/ann/ws/out->/home/ann/.ssh", "/home/ann/ws/.vscode->/home/ann/.ssh", "/home/ann/.ssh/id", "/home/ann/.cargo/bin/c",
+		"/opt/data/f", "/srv/p/f", "/tmp/f", "/etc/resolv.conf", "/usr/bin/sh",
+	}
+	m := machine{homes: []string{"/home/ann"}, temps: []string{"/tmp"}, path: []string{"/home/ann/.cargo/bin"}, find: w.find}
+	f.Fuzz(func(t *testing.T, ws, writable, readable, protect, hide string, readOnly bool) {
+		s := Sandbox{Level: Isolated, ReadOnly: readOnly, Writable: []string{writable}, Readable: []string{readable}, Protect: []string{protect}, Hide: []string{hide}}
+		if s.complete() != nil {
+			return
+		}
+		p, err := planFor(s, ws, "", m)
+		if err != nil {
+			return
+		}
+		for i, a := range p.Places {
+			if !filepath.IsAbs(string(a.Path)) {
+				t.Errorf("%q is no absolute path", a.Path)
+			}
+			for _, b := range p.Places[:i] {
+				if a.Path != b.Path && within(string(a.Path), string(b.Path)) {
+					t.Errorf("%q comes after %q, which it contains", a.Path, b.Path)
+				}
+			}
+		}
+		for _, rel := range p.Protect {
+			if !filepath.IsLocal(string(rel)) {
+				t.Errorf("%q leads out of the workspace", rel)
+			}
+		}
+		granted := func(path string) bool {
+			for _, g := range []string{ws, writable, readable} {
+				if !filepath.IsAbs(g) {
+					g = filepath.Join(string(p.Workspace), g)
+				}
+				if real, _, ok := w.find(filepath.Clean(g)); ok && within(real, path) && !within(string(p.Workspace), filepath.Clean(g)) || within(filepath.Clean(ws), path) {
+					return true
+				}
+			}
+			return false
+		}
+		if secret := "/home/ann/.ssh/id"; sees(p, secret) != "h" && !granted(secret) {
+			t.Errorf("%s is %s", secret, sees(p, secret))
+		}
+	})
+}
