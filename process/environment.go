@@ -131,6 +131,13 @@ func (e Environment) Build(dir, temp string) (env []string, withheld int, err er
 	return env, withheld, nil
 }
 
+// preset sets variables that Set does not.
+func (e *Environment) preset(vars map[string]string) {
+	set := maps.Clone(vars)
+	maps.Copy(set, e.Set)
+	e.Set = set
+}
+
 func (e Environment) caller() map[string]string {
 	list := e.Caller
 	if list == nil {

@@ -63,14 +63,7 @@ func (c *Command) confine(temp string) (p *warden.Plan, private string, err erro
 				}
 				plan.Listeners = append(plan.Listeners, warden.Listener{Kind: l.Kind, UDP: strings.HasPrefix(l.Network, "udp"), IP: at.Addr().As4(), Port: at.Port()})
 			}
-			set := map[string]string{}
-			for k, v := range proxyVariables {
-				set[k] = v
-			}
-			for k, v := range c.Env.Set {
-				set[k] = v
-			}
-			c.Env.Set = set
+			c.Env.preset(proxyVariables)
 		}
 	} else {
 		plan.Places = append(plan.Places, warden.Place{Path: warden.Path(private), Access: warden.Writable, Dir: true})
@@ -79,6 +72,9 @@ func (c *Command) confine(temp string) (p *warden.Plan, private string, err erro
 				return nil, "", fmt.Errorf("sandbox: %s lies in the workspace, where the level confined can hide nothing; move it out, or see callgate doctor for what isolated needs", h)
 			}
 		}
+	}
+	if os.Getuid() == 0 { // who has no capabilities, and tar would give files away
+		c.Env.preset(map[string]string{"TAR_OPTIONS": "--no-same-owner"})
 	}
 	groups, memory, _ := cgroupsFor(s.Limits.Processes, s.Limits.Memory, os.Getuid() == 0, temp)
 	plan.Cgroups = groups
