@@ -116,10 +116,28 @@ func demo(ctx context.Context, w io.Writer, box process.Sandbox, keep bool) (err
 	if err != nil {
 		return err
 	}
+	if r := process.Probe(); box.Level == process.Auto && r.Level == "" {
+		steps = withoutShell(steps)
+		g.unable = r
+	}
 	if keep {
 		kept = root
 	}
 	return play(ctx, w, g, &scripted.Model{Steps: steps}, kept)
+}
+
+// withoutShell ends the story where the first program would run.
+func withoutShell(steps []scripted.Step) []scripted.Step {
+	for i := range steps {
+		for _, c := range steps[i].Calls {
+			if c.Name == "bash" {
+				last := steps[i]
+				last.Say, last.Calls = "There is no shell for me here. "+steps[len(steps)-1].Say, nil
+				return append(steps[:i:i], last)
+			}
+		}
+	}
+	return steps
 }
 
 // play runs the script and tells what happens. The workspace will be removed
@@ -130,6 +148,12 @@ func play(ctx context.Context, w io.Writer, g *gate, model *scripted.Model, kept
 	s.line(s.paint.bold("The model is a script; the gate, its rules and the tools are real."))
 	if line := noSandboxLine(g.sandbox); line != "" {
 		s.line(s.paint.yellow(line))
+	}
+	for _, t := range g.unable.Tried {
+		s.line(s.paint.yellow(fmt.Sprintf("No sandbox: %s does not start here (%s).", t.Level, visible(t.Err))))
+	}
+	if len(g.unable.Tried) > 0 {
+		s.line(s.paint.yellow("So bash refuses, and its part of the story is left out; callgate demo --sandbox none shows it without one."))
 	}
 	s.line("")
 	s.line("you: " + demoTask)

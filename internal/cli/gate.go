@@ -55,6 +55,7 @@ type gate struct {
 	artifacts  *artifact.Store     // nil if there is no place for them
 	env        process.Environment // of programs, before the configuration opens it
 	sandbox    process.Sandbox     // of programs
+	unable     process.Report      // what does not start, if no sandbox does
 	jobs       builtin.Jobs
 	stderr     io.Writer // for the person; nil: nobody looks
 }
