@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +22,10 @@ import (
 // TestMain makes the test binary what every program that starts others is.
 func TestMain(m *testing.M) {
 	process.Main()
+	if r := process.Probe(); r.Level == "" { // what runs programs shows nothing then
+		fmt.Fprintln(os.Stderr, "no sandbox starts on this machine, so tests that run programs are skipped:", r.Tried)
+		flag.Set("test.skip", "^(TestBash|TestCommand|TestJob|TestCanary)")
+	}
 	os.Exit(m.Run())
 }
 

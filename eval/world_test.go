@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,10 @@ import (
 
 func TestMain(m *testing.M) {
 	process.Main()
+	if r := process.Probe(); r.Level == "" { // what runs programs shows nothing then
+		fmt.Fprintln(os.Stderr, "no sandbox starts on this machine, so tests that run programs are skipped:", r.Tried)
+		flag.Set("test.skip", "^(TestExamplesPass|TestPassesWithoutWork|TestFailedRuns|TestTrialsAreApart|TestExecutable|TestModelLinksOutside|TestVerifiers)$")
+	}
 	os.Exit(m.Run())
 }
 
