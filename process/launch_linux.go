@@ -206,6 +206,13 @@ func (c *child) follow() {
 	c.helper.Wait()
 	if c.end.Lost && !c.isolated() { // else the kernel has killed all that the helper watched over
 		c.end.Survivors = warden.Sweep(c.pid, filepath.Base(c.temp))
+		// What left its session and dropped its environment is still in its groups. For
+		// want of memory the kernel kills the largest of a group, which the helper may be.
+		if c.plan != nil {
+			for i := range c.plan.Cgroups {
+				c.end.Survivors = max(c.end.Survivors, c.plan.Cgroups[i].Kill())
+			}
+		}
 	}
 	c.clean()
 	c.end.Refused = c.seen.list()
