@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -223,6 +224,7 @@ func (c *child) follow() {
 			}
 		}
 	}
+	unmake(c.plan)
 }
 
 func (c *child) isolated() bool { return c.plan != nil && c.plan.Isolated }
@@ -244,6 +246,24 @@ func (c *child) clean() {
 		c.end.OutOfMemory = c.end.OutOfMemory || u.OutOfMemory
 		c.end.ProcessLimit = c.end.ProcessLimit || u.OutOfProcesses
 		g.Remove()
+	}
+}
+
+// unmake removes what a process made where nothing belongs. It stays in the workspace,
+// whatever has become a link.
+func unmake(p *warden.Plan) {
+	if p == nil {
+		return
+	}
+	for _, name := range p.Never {
+		top, rel := filepath.Split(string(name))
+		if within(string(p.Workspace), string(name)) {
+			top, rel = string(p.Workspace), strings.TrimPrefix(string(name), string(p.Workspace)+"/")
+		}
+		if root, err := os.OpenRoot(top); err == nil {
+			root.Remove(rel)
+			root.Close()
+		}
 	}
 }
 

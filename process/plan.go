@@ -19,7 +19,7 @@ type machine struct {
 	// sockets are named sockets that somebody listens at. A mount that is read-only
 	// does not keep a process from them.
 	sockets []string
-	// linked finds the repository of a workspace that is a linked working tree of git; nil
+	// linked finds the repository of a workspace whose .git is a file that names it; nil
 	// finds none.
 	linked func(workspace string) (linked, bool)
 	// find returns the path without links and whether it is a directory.
@@ -158,20 +158,25 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	var fixed []string // protected, and not by their names in the workspace
 	if m.linked != nil {
 		if r, ok := m.linked(ws); ok {
-			if !s.ReadOnly {
+			if !s.ReadOnly && r.common != "" {
 				l.put(r.common, warden.Writable, byDefault)
 			}
 			fixed = append(fixed, r.fixed...)
 		}
 	}
 	protect := make([]warden.Path, 0, len(Protected)+len(s.Protect))
-	for _, p := range slices.Concat(Protected, s.Protect) {
+	var never []warden.Path
+	for _, p := range slices.Concat(Protected, s.Protect, fixed) {
 		p = at(p)
 		if rel, err := filepath.Rel(ws, p); err == nil && filepath.IsLocal(rel) && rel != "." {
 			protect = append(protect, warden.Path(rel))
 		}
-		if real, _, ok := m.find(p); ok && (real != p || !within(ws, p)) {
+		real, _, ok := m.find(p)
+		if ok && (real != p || !within(ws, p)) {
 			fixed = append(fixed, real)
+		}
+		if !ok && filepath.Base(p) == "commondir" && (p == filepath.Join(ws, ".git", "commondir") || slices.Contains(fixed, p)) {
+			never = append(never, warden.Path(p))
 		}
 	}
 	for _, p := range fixed { // what could not be written is not shown for it
@@ -187,7 +192,7 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 		}
 	}
 	out := &warden.Plan{
-		Isolated: s.Level == Isolated, Workspace: warden.Path(ws), Protect: protect, FullNet: s.Net == FullNet,
+		Isolated: s.Level == Isolated, Workspace: warden.Path(ws), Protect: protect, Never: never, FullNet: s.Net == FullNet,
 		Processes: s.Limits.Processes, FileSize: s.Limits.FileSize,
 	}
 	for _, p := range l.places {
