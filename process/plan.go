@@ -49,9 +49,11 @@ var secretsOfHome = []string{
 
 // secretsOfRoot are files that no user but root can read: for root they would lie open.
 var secretsOfRoot = []string{
-	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/warden.Private", "/etc/kubernetes", "/etc/wireguard", "/etc/NetworkManager/system-connections",
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/kubernetes", "/etc/wireguard", "/etc/NetworkManager/system-connections",
 	"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/krb5.keytab", "/var/spool/cron", "/var/log", "/boot", "/lost+found",
-	"/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/lxd", "/var/lib/incus", "/var/snap", "/var/lib/warden.Private", "/var/lib/sss", "/var/lib/NetworkManager", "/var/backups", "/var/mail", "/var/spool/mail",
+	"/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/lxd", "/var/lib/incus", "/var/snap", "/var/lib/private", "/var/lib/sss", "/var/lib/NetworkManager", "/var/backups", "/var/mail", "/var/spool/mail",
+	"/etc/letsencrypt", "/etc/pki/tls/private", "/etc/ipsec.secrets", "/etc/ipsec.d/private", "/etc/openvpn", "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets", "/etc/netplan", "/etc/wpa_supplicant", "/etc/rancher",
+	"/var/lib/rancher", "/var/lib/cloud", "/var/lib/waagent", "/var/lib/systemd/coredump", "/var/crash", "/var/cache/debconf/passwords.dat", "/swapfile", "/swap.img",
 }
 
 // Which of two entries for one path holds: what a person wrote goes before what is
