@@ -153,6 +153,7 @@ func Start(ctx context.Context, cmd Command) (*Process, error) {
 
 // startAt starts a complete command, of which the level is chosen.
 func startAt(ctx context.Context, cmd Command) (*Process, error) {
+	cmd.Env.free = cmd.Sandbox.Level == None
 	plan, temp, err := cmd.confine(tempName())
 	if err != nil {
 		return nil, wrap(err)

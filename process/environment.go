@@ -33,12 +33,16 @@ type Environment struct {
 	Set map[string]string
 	// Caches is the directory for what tools keep between calls, outside of the
 	// workspace; "" means $XDG_CACHE_HOME/callgate, or what the system has for
-	// that. Each workspace has its own part of it: what a tool leaves in a cache of
-	// one is not run in another.
+	// that. Each workspace has its own part of it, and another for what runs at the
+	// level None: what a tool leaves in a cache of one is not run in another.
 	Caches string
 	// Caller is the environment to choose from, as os.Environ returns it; nil means
 	// os.Environ().
 	Caller []string
+
+	// free is set for a process without a sandbox. Settings of git, go and cargo lie in
+	// the caches, too: what a sandboxed process left in them must not run without one.
+	free bool
 }
 
 // harmless are the variables of the caller's that every process gets, and the
@@ -215,7 +219,11 @@ func (e Environment) CacheDir() string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(e.Workspace))
-	return filepath.Join(base, hex.EncodeToString(sum[:8]))
+	name := hex.EncodeToString(sum[:8])
+	if e.free {
+		name += "-none"
+	}
+	return filepath.Join(base, name)
 }
 
 // WithheldLine says in a line that n variables were withheld, and how one is let

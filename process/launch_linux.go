@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -206,6 +207,13 @@ func (c *child) follow() {
 	c.helper.Wait()
 	if c.end.Lost && !c.isolated() { // else the kernel has killed all that the helper watched over
 		c.end.Survivors = warden.Sweep(c.pid, filepath.Base(c.temp))
+		// What left its session and dropped its environment is still in its groups. For
+		// want of memory the kernel kills the largest of a group, which the helper may be.
+		if c.plan != nil {
+			for i := range c.plan.Cgroups {
+				c.end.Survivors = max(c.end.Survivors, c.plan.Cgroups[i].Kill())
+			}
+		}
 	}
 	c.clean()
 	c.end.Refused = c.seen.list()
@@ -216,6 +224,7 @@ func (c *child) follow() {
 			}
 		}
 	}
+	unmake(c.plan)
 }
 
 func (c *child) isolated() bool { return c.plan != nil && c.plan.Isolated }
@@ -237,6 +246,24 @@ func (c *child) clean() {
 		c.end.OutOfMemory = c.end.OutOfMemory || u.OutOfMemory
 		c.end.OutOfProcesses = c.end.OutOfProcesses || u.OutOfProcesses
 		g.Remove()
+	}
+}
+
+// unmake removes what a process made where nothing belongs. It stays in the workspace,
+// whatever has become a link.
+func unmake(p *warden.Plan) {
+	if p == nil {
+		return
+	}
+	for _, name := range p.Never {
+		top, rel := filepath.Split(string(name))
+		if within(string(p.Workspace), string(name)) {
+			top, rel = string(p.Workspace), strings.TrimPrefix(string(name), string(p.Workspace)+"/")
+		}
+		if root, err := os.OpenRoot(top); err == nil {
+			root.Remove(rel)
+			root.Close()
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ type machine struct {
 	// sockets are named sockets that somebody listens at. A mount that is read-only
 	// does not keep a process from them.
 	sockets []string
-	// linked finds the repository of a workspace that is a linked working tree of git; nil
+	// linked finds the repository of a workspace whose .git is a file that names it; nil
 	// finds none.
 	linked func(workspace string) (linked, bool)
 	// find returns the path without links and whether it is a directory.
@@ -49,9 +49,11 @@ var secretsOfHome = []string{
 
 // secretsOfRoot are files that no user but root can read: for root they would lie open.
 var secretsOfRoot = []string{
-	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/warden.Private", "/etc/kubernetes", "/etc/wireguard", "/etc/NetworkManager/system-connections",
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/kubernetes", "/etc/wireguard", "/etc/NetworkManager/system-connections",
 	"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/krb5.keytab", "/var/spool/cron", "/var/log", "/boot", "/lost+found",
-	"/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/lxd", "/var/lib/incus", "/var/snap", "/var/lib/warden.Private", "/var/lib/sss", "/var/lib/NetworkManager", "/var/backups", "/var/mail", "/var/spool/mail",
+	"/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/lxd", "/var/lib/incus", "/var/snap", "/var/lib/private", "/var/lib/sss", "/var/lib/NetworkManager", "/var/backups", "/var/mail", "/var/spool/mail",
+	"/etc/letsencrypt", "/etc/pki/tls/private", "/etc/ipsec.secrets", "/etc/ipsec.d/private", "/etc/openvpn", "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets", "/etc/netplan", "/etc/wpa_supplicant", "/etc/rancher",
+	"/var/lib/rancher", "/var/lib/cloud", "/var/lib/waagent", "/var/lib/systemd/coredump", "/var/crash", "/var/cache/debconf/passwords.dat", "/swapfile", "/swap.img",
 }
 
 // Which of two entries for one path holds: what a person wrote goes before what is
@@ -155,23 +157,28 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 	for _, p := range s.Hide {
 		l.put(at(p), warden.Hidden, denied)
 	}
-	var more, fixed []string // protected, too; and protected, but not by a name in the workspace
+	var fixed []string // protected, by more than their names in the workspace
 	if m.linked != nil {
 		if r, ok := m.linked(ws); ok {
 			if !s.ReadOnly && r.common != "" {
 				l.put(r.common, warden.Writable, byDefault)
 			}
-			more = r.fixed
+			fixed = r.fixed
 		}
 	}
 	protect := make([]warden.Path, 0, len(Protected)+len(s.Protect))
-	for _, p := range slices.Concat(Protected, more, s.Protect) {
+	var never []warden.Path
+	for _, p := range slices.Concat(Protected, s.Protect, fixed) {
 		p = at(p)
 		if rel, err := filepath.Rel(ws, p); err == nil && filepath.IsLocal(rel) && rel != "." {
 			protect = append(protect, warden.Path(rel))
 		}
-		if real, _, ok := m.find(p); ok && (real != p || !within(ws, p)) {
+		real, _, ok := m.find(p)
+		if ok && (real != p || !within(ws, p)) {
 			fixed = append(fixed, real)
+		}
+		if !ok && filepath.Base(p) == "commondir" && (p == filepath.Join(ws, ".git", "commondir") || slices.Contains(fixed, p)) {
+			never = append(never, warden.Path(p))
 		}
 	}
 	for _, p := range fixed { // what could not be written is not shown for it
@@ -187,7 +194,7 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 		}
 	}
 	out := &warden.Plan{
-		Isolated: s.Level == Isolated, Workspace: warden.Path(ws), Protect: protect, FullNet: s.Net == FullNet,
+		Isolated: s.Level == Isolated, Workspace: warden.Path(ws), Protect: protect, Never: never, FullNet: s.Net == FullNet,
 		Processes: s.Limits.Processes, FileSize: s.Limits.FileSize,
 	}
 	for _, p := range l.places {

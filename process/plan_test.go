@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 		"/home/ann/ws/.git/hooks/", "/home/ann/ws/.git/config", "/home/ann/ws/src/a.go", "/home/ann/ws/.env", "/home/ann/ws/out->/home/ann/.ssh",
 		"/home/ann/.ssh/id", "/home/ann/.cargo/bin/cargo", "/home/ann/.cargo/credentials.toml", "/home/ann/.local/bin/tool", "/home/ann/.local/share/keyrings/k",
 		"/home/ann/go1.26/bin/go", "/home/ann/go1.26/pkg/tool", "/home/ann/own/bin/x", "/home/ann/.cache/callgate/1/f", "/home/ann/notes", "/home/bob/f", "/home/ann/.config/callgate/callgate.yaml",
-		"/root/f", "/tmp/f", "/var/tmp/f", "/run/docker.sock", "/var/lib/app.sock", "/var/lib/app.db", "/opt/data/f", "/opt/secret/f", "/usr/bin/sh", "/etc/shadow", "/etc/passwd", "/etc/resolv.conf",
+		"/root/f", "/tmp/f", "/var/tmp/f", "/run/docker.sock", "/var/lib/app.sock", "/var/lib/app.db", "/opt/data/f", "/opt/secret/f", "/usr/bin/sh", "/etc/shadow", "/etc/passwd", "/etc/resolv.conf", "/etc/ssl/private/k", "/etc/ssl/certs/c", "/var/lib/private/f", "/swapfile",
 		"/opt/link->/opt/secret", "/srv/q/f", "/srv/q/.vscode->/home/ann/.ssh", "/dev/loop0", "/home/ann/ws/.vscode->/home/ann/ws/conf", "/home/ann/ws/conf/tasks.json", "/srv/p/.git/config",
 	}
 	user := machine{homes: []string{"/home/ann"}, temps: []string{"/tmp", "/var/tmp"}, sockets: []string{"/run/docker.sock", "/var/lib/app.sock", "/home/ann/ws/dev.sock"},
@@ -86,7 +86,7 @@ func TestPlan(t *testing.T) {
 		{"what a protected link leads to", Sandbox{}, user, "/home/ann/ws", "/home/ann/ws/conf/tasks.json=r"},
 		{"and shows nothing", Sandbox{}, user, "/srv/q", "/home/ann/.ssh/id=h"},
 		{"devices", Sandbox{Level: Confined}, user, "/home/ann/ws", "/dev/loop0=h"},
-		{"files that root alone can read", Sandbox{}, root, "/home/ann/ws", "/etc/shadow=h /etc/passwd=r"},
+		{"files that root alone can read", Sandbox{}, root, "/home/ann/ws", "/etc/shadow=h /etc/passwd=r /etc/ssl/private/k=h /etc/ssl/certs/c=r /var/lib/private/f=h /swapfile=h"},
 		{"are the system's matter for others", Sandbox{}, user, "/home/ann/ws", "/etc/shadow=r"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

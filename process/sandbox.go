@@ -102,7 +102,7 @@ type Sandbox struct {
 // a process could plant there would run outside of its sandbox. Relative to the
 // workspace.
 var Protected = []string{
-	".git/hooks", ".git/config", ".git/config.worktree", ".git/modules",
+	".git/hooks", ".git/config", ".git/config.worktree", ".git/modules", ".git/commondir",
 	".vscode", ".idea", ".cursor", ".zed", ".mcp.json", ".claude", ".codex", ".gemini", ".windsurf", ".callgate", "callgate.yaml",
 }
 

@@ -111,6 +111,25 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
+// What a process leaves in the caches, settings among it, is seen by the next one in the
+// sandbox, and by none without.
+func TestCachesOfNoSandbox(t *testing.T) {
+	caches := t.TempDir()
+	for _, level := range sandboxed(t) {
+		cmd := in(t, "mkdir -p $XDG_CONFIG_HOME/git $GOCACHE && echo planted > $XDG_CONFIG_HOME/git/config")
+		cmd.Env.Caches, cmd.Sandbox = caches, process.Sandbox{Level: level}
+		run(t, cmd)
+		cmd.Args = process.Shell("cat $XDG_CONFIG_HOME/git/config")
+		if r := run(t, cmd); r.Output.String() != "planted\n" {
+			t.Errorf("%s: %s", level, r.Output)
+		}
+		cmd.Sandbox = none
+		if r := run(t, cmd); r.ExitCode == 0 {
+			t.Errorf("%s: without a sandbox: %s", level, r.Output)
+		}
+	}
+}
+
 // Many sandboxes at once do not get into each other's way.
 func TestManyAtOnce(t *testing.T) {
 	sandboxed(t)

@@ -1,29 +1,37 @@
 package process
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// A linked is the repository of a workspace that is a linked working tree (git
-// worktree): what git changes lies outside of it.
+// A linked is the repository of a workspace whose .git is a file that names it.
 type linked struct {
-	common string   // of all working trees: objects, refs; to be written; "" if it lies in the workspace
-	fixed  []string // in it, to be protected
+	common string   // of all working trees, outside of the workspace: objects, refs; to be written; "" if there is none
+	fixed  []string // what says which programs git runs, to be protected: in common, or in the workspace
 }
 
-// places are those of a repository that git obeys.
-func (l *linked) places(repository string) {
-	for _, name := range []string{"hooks", "config", "config.worktree", "modules"} {
-		l.fixed = append(l.fixed, filepath.Join(repository, name))
+// controls are what git takes from a directory of its own that makes it run programs.
+// commondir names another directory to take the others from (gitrepository-layout(5));
+// only a linked working tree has one.
+func controls(dir string) (names []string) {
+	for _, name := range []string{"hooks", "config", "config.worktree", "modules", "commondir"} {
+		names = append(names, filepath.Join(dir, name))
 	}
+	return names
 }
 
-// linkedTree finds the repository of a linked working tree (gitrepository-layout(5)).
+// linkedTree finds the repository of a workspace whose .git is a file: that of a linked
+// working tree (git worktree), which lies outside, or one that is kept in another
+// directory of the workspace.
 // The file .git of a workspace may have been made by a process in it. It is believed
 // only as far as what it names lies outside, is laid out as git does, and names the
-// workspace in its turn: who could write that could write there already.
+// workspace in its turn: who could write that could write there already. That may have
+// been in another workspace, so that a working tree is not taken for a repository, and
+// its settings are protected.
 func linkedTree(workspace string) (l linked, ok bool) {
 	file := filepath.Join(workspace, ".git")
 	if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() || st.Size() > 8<<10 {
@@ -33,31 +41,61 @@ func linkedTree(workspace string) (l linked, ok bool) {
 	if !ok {
 		return l, false
 	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(workspace, dir)
+	dir, ok = follow(workspace, dir)
+	if !ok {
+		return l, false
 	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err == nil && within(workspace, dir) { // git init --separate-git-dir, or what pretends to be
-		l.places(dir)
+	if within(workspace, dir) {
+		l.fixed = controls(dir)
+		if common, ok := follow(dir, line(filepath.Join(dir, "commondir"))); ok && common != dir && within(workspace, common) {
+			l.fixed = append(l.fixed, controls(common)...)
+		}
 		return l, true
 	}
-	if err != nil || filepath.Base(filepath.Dir(dir)) != "worktrees" {
+	if filepath.Base(filepath.Dir(dir)) != "worktrees" {
 		return l, false
 	}
 	back := line(filepath.Join(dir, "gitdir"))
-	if !filepath.IsAbs(back) {
-		back = filepath.Join(dir, back)
-	}
-	if real, err := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || real != workspace || filepath.Base(back) != ".git" {
+	if tree, ok := follow(dir, filepath.Dir(back)); !ok || tree != workspace || filepath.Base(back) != ".git" {
 		return l, false
 	}
 	l.common = filepath.Dir(filepath.Dir(dir))
-	if within(workspace, l.common) || within(l.common, workspace) {
+	if common, ok := follow(dir, line(filepath.Join(dir, "commondir"))); !ok || common != l.common {
 		return l, false
 	}
-	l.places(l.common)
-	l.fixed = append(l.fixed, filepath.Join(dir, "config.worktree"))
+	if within(workspace, l.common) || within(l.common, workspace) || !isRepository(l.common) {
+		return l, false
+	}
+	l.fixed = append(controls(l.common), filepath.Join(dir, "config.worktree"), filepath.Join(dir, "commondir"))
+	for _, name := range Protected {
+		if !strings.HasPrefix(name, ".git/") {
+			l.fixed = append(l.fixed, filepath.Join(l.common, name))
+		}
+	}
 	return l, true
+}
+
+// follow returns where a path leads that stands in dir, or is absolute.
+func follow(dir, path string) (real string, ok bool) {
+	if path == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	return real, err == nil
+}
+
+// isRepository reports whether git takes dir for a repository, and it is no working tree.
+func isRepository(dir string) bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // line returns the first line of a small file.

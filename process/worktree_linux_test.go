@@ -33,8 +33,13 @@ func TestLinkedTree(t *testing.T) {
 	run(main, "commit", "-q", "--allow-empty", "-m", "x")
 	run(main, "worktree", "add", "-q", tree)
 	l, ok := linkedTree(tree)
-	if !ok || l.common != filepath.Join(main, ".git") || !slices.Contains(l.fixed, filepath.Join(main, ".git", "hooks")) {
+	if !ok || l.common != filepath.Join(main, ".git") {
 		t.Errorf("%+v, %v", l, ok)
+	}
+	for _, name := range []string{"hooks", "config", "config.worktree", "modules", "commondir", "worktrees/tree/config.worktree", "worktrees/tree/commondir", ".vscode"} {
+		if !slices.Contains(l.fixed, filepath.Join(main, ".git", name)) {
+			t.Errorf("%s is not protected", name)
+		}
 	}
 	if _, ok := linkedTree(main); ok {
 		t.Error("a working tree with its own repository is taken for a linked one")
@@ -55,6 +60,33 @@ func TestLinkedTree(t *testing.T) {
 		}
 	}
 	write(filepath.Join(inside, "gitdir"), filepath.Join(other, ".git")+"\n")
+	write(filepath.Join(other, ".git"), "gitdir: worktrees/x\n")
+	if l, ok := linkedTree(other); !ok || l.common != "" || !slices.Contains(l.fixed, filepath.Join(inside, "config")) {
+		t.Errorf("a repository in the workspace: %+v, %v", l, ok)
+	}
+	// What a process in the working tree of another call laid out there, is it not.
+	planted := func(name string) string {
+		made := filepath.Join(dir, name, "worktrees", "x")
+		for _, d := range []string{made, filepath.Join(dir, name, "objects"), filepath.Join(dir, name, "refs")} {
+			if err := os.MkdirAll(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(filepath.Join(dir, name, "HEAD"), "ref: refs/heads/x\n")
+		write(filepath.Join(made, "gitdir"), filepath.Join(other, ".git")+"\n")
+		write(filepath.Join(made, "commondir"), "../..\n")
+		return made
+	}
+	write(filepath.Join(other, ".git"), "gitdir: "+planted("bare")+"\n")
+	if l, ok := linkedTree(other); !ok || l.common != filepath.Join(dir, "bare") {
+		t.Errorf("the control: %+v, %v", l, ok)
+	}
+	tampered := planted("tampered")
+	write(filepath.Join(tampered, "commondir"), dir+"\n")
+	headless := planted("headless")
+	if err := os.Remove(filepath.Join(dir, "headless", "HEAD")); err != nil {
+		t.Fatal(err)
+	}
 	link := filepath.Join(other, "link")
 	if err := os.Symlink(filepath.Join(main, ".git", "worktrees", "tree"), link); err != nil {
 		t.Fatal(err)
@@ -63,6 +95,9 @@ func TestLinkedTree(t *testing.T) {
 		"another's repository":            filepath.Join(main, ".git", "worktrees", "tree"),
 		"through a link":                  link,
 		"a directory without a link back": secret,
+		"one with another common":         tampered,
+		"no repository":                   headless,
+		"a working tree":                  planted("main"),
 		"none":                            filepath.Join(dir, "nowhere"),
 		"a relative one":                  "../main/.git/worktrees/tree",
 		"not laid out so":                 dir,

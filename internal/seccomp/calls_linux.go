@@ -12,10 +12,32 @@ type call struct {
 
 // calls returns all rules.
 func (r Rules) calls() []call {
-	return append(fixed[:len(fixed):len(fixed)],
+	all := append(fixed[:len(fixed):len(fixed)],
 		call{"socket", 41, 198, r.socket()},
 		call{"socketpair", 53, 199, r.socketpair()},
 	)
+	if !r.SharedMemory {
+		all = append(all, systemV...)
+	}
+	return all
+}
+
+// systemV are the calls for what no path leads to, and to queues of messages of POSIX, whose
+// paths are in a file system of their own.
+var systemV = []call{
+	{"shmget", 29, 194, eperm},
+	{"shmat", 30, 196, eperm},
+	{"shmctl", 31, 195, eperm},
+	{"msgget", 68, 186, eperm},
+	{"msgsnd", 69, 189, eperm},
+	{"msgrcv", 70, 188, eperm},
+	{"msgctl", 71, 187, eperm},
+	{"semget", 64, 190, eperm},
+	{"semop", 65, 193, eperm},
+	{"semctl", 66, 191, eperm},
+	{"semtimedop", 220, 192, eperm},
+	{"mq_open", 240, 180, eperm},
+	{"mq_unlink", 241, 181, eperm},
 }
 
 // fixed are the rules that are the same for all.

@@ -37,17 +37,22 @@ type Rules struct {
 	// connected Unix sockets can be created always, of datagram sockets only if
 	// Unix is granted: one of these can be connected anew, to any path.
 	Sockets []Family
+	// SharedMemory allows the segments, queues and semaphores of System V. No path leads
+	// to them, so that Landlock does not judge them, and they outlive who made them: grant
+	// it where the process has an IPC namespace of its own.
+	SharedMemory bool
 }
 
 // Isolated returns the rules for a process that has namespaces of its own: of
 // mounts, so that it sees no socket of the machine's services, and of the network
 // or the full one.
-func Isolated() Rules { return Rules{Sockets: []Family{Unix, Inet, Route}} }
+func Isolated() Rules { return Rules{Sockets: []Family{Unix, Inet, Route}, SharedMemory: true} }
 
 // Confined returns the rules for a process that stands in the namespaces of its
 // caller. Without the network it gets no sockets, with it all but Unix ones: a
 // service of the machine that starts programs for whoever connects to its socket
-// (systemd, Docker) is not the network.
+// (systemd, Docker) is not the network. It gets nothing of System V IPC, which it would
+// share with the other programs of its user.
 func Confined(fullNet bool) Rules {
 	if !fullNet {
 		return Rules{}

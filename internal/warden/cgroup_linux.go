@@ -1,9 +1,11 @@
 package warden
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -102,6 +104,25 @@ func counter(up int, name, key string) int {
 		}
 	}
 	return 0
+}
+
+// Kill kills what is in the group, and returns how many are left after KillTime. What
+// is in it cannot leave: it cannot write the files of groups.
+func (c *Cgroup) Kill() (left int) {
+	for begin := time.Now(); ; {
+		b, _ := os.ReadFile(c.dir() + "/cgroup.procs")
+		pids := strings.Fields(string(b))
+		since := time.Since(begin)
+		if len(pids) == 0 || since > KillTime {
+			return len(pids)
+		}
+		for _, f := range pids {
+			if pid, err := strconv.Atoi(f); err == nil && pid > 1 && pid != os.Getpid() {
+				unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+		time.Sleep(min(since/4, 20*time.Millisecond))
+	}
 }
 
 // Remove removes the group.

@@ -61,6 +61,25 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
+// What lies between a writable place and a stricter one could be renamed.
+func TestMovable(t *testing.T) {
+	p := &Plan{Places: []Place{
+		{"/home", Hidden, true}, {"/home/ann/ws", Writable, true}, {"/home/ann/ws/a/b/key", Hidden, false}, {"/home/ann/ws/x/ro", Readable, true}, {"/home/ann/ws/x/ro/in/key", Hidden, false},
+	}}
+	for name, want := range map[string][]string{
+		"/home": nil, "/home/ann/ws": nil, "/home/ann/ws/key": nil, "/usr/lib/x": nil, "/home/ann/wsx/a/b": nil,
+		"/home/ann/ws/a/b/key": {"/home/ann/ws/a", "/home/ann/ws/a/b"}, "/home/ann/ws/x/ro/in/key": nil,
+	} {
+		if got := p.movable(name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	all := &Plan{Places: []Place{{"/", Writable, true}, {"/home/ann", Hidden, true}}}
+	if got := all.movable("/home/ann"); !slices.Equal(got, []string{"/home"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // A path that is no text crosses to the helper as it is.
 func TestPlanCrossesAsItIs(t *testing.T) {
 	want := Request{Args: [][]byte{[]byte("\xff")}, Plan: &Plan{Isolated: true, Workspace: "/a\xff\n", Places: []Place{{"/a\xff\n", Writable, true}}, Protect: []Path{".git/hooks"},

@@ -277,10 +277,14 @@ func newMount(kind string, options map[string]string, attributes int) (int, erro
 // made read-only when all that has to be made in them is there.
 func (v *view) places(p *Plan, sources []int, null int) (sealed []int) {
 	nothing := -1 // one for all hidden directories in which nothing is shown again
+	pinned := map[string]bool{}
 	for i, pl := range p.Places {
 		name := string(pl.Path)
 		if name == "/" && pl.Access != Writable {
 			continue // as it is already
+		}
+		if pl.Access != Writable {
+			v.pin(p.movable(name), pinned)
 		}
 		to := v.target(name, pl.Dir)
 		tree := sources[i]
@@ -326,89 +330,6 @@ func (p *Plan) opens(dir string) bool {
 		}
 	}
 	return strings.HasPrefix(string(p.Resolv), dir+"/")
-}
-
-// protect makes paths of the workspace read-only, and their ancestors fast: what is a
-// mount can neither be renamed nor removed.
-func (v *view) protect(workspace string, paths []Path, readOnly bool) {
-	if readOnly || len(paths) == 0 {
-		return
-	}
-	ws := v.target(workspace, true)
-	if v.err != nil {
-		return
-	}
-	defer unix.Close(ws)
-	pinned := map[string]bool{}
-	for _, p := range paths {
-		parts := strings.Split(string(p), "/")
-		for i := range parts {
-			name := strings.Join(parts[:i+1], "/")
-			last := i == len(parts)-1
-			if pinned[name] && !last {
-				continue
-			}
-			fd, err := open(ws, name, unix.O_PATH|unix.O_NOFOLLOW)
-			// A link is pinned as it is; what it leads to is the plan's. A file named .git says where the repository is.
-			file := err == nil && !last && !isDir(fd)
-			if up, hooks := strings.CutSuffix(name, "/hooks"); errors.Is(err, unix.ENOENT) && last && hooks && isRepository(ws, up) {
-				// Who could make the directory could fill it.
-				if err = mkdirBelow(ws, up, "hooks"); err == nil {
-					fd, err = open(ws, name, unix.O_PATH)
-				}
-			}
-			if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-				break // there is nothing; or a link, of which the plan has the end
-			}
-			v.do("protect "+name, func() error { return err })
-			if v.err != nil {
-				return
-			}
-			v.do("protect "+name, func() error {
-				tree, err := openTree(fd)
-				if err != nil {
-					return err
-				}
-				defer unix.Close(tree)
-				if last || file {
-					v.attributes(tree, mountView, unix.AT_RECURSIVE)
-				}
-				v.move(tree, fd, name)
-				return nil
-			})
-			unix.Close(fd)
-			if pinned[name] = true; file {
-				break
-			}
-		}
-	}
-}
-
-// isRepository reports whether a directory has what git looks for in one.
-func isRepository(ws int, name string) bool {
-	fd, err := open(ws, name+"/HEAD", unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return false
-	}
-	unix.Close(fd)
-	return true
-}
-
-func isDir(fd int) bool {
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
-}
-
-func mkdirBelow(dir int, up, name string) error {
-	fd, err := open(dir, up, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.Mkdirat(fd, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-		return unix.ENOENT // on a file system that takes nothing it takes nothing from the process either
-	}
-	return nil
 }
 
 // dev makes a /dev with the harmless devices alone.

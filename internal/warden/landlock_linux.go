@@ -80,15 +80,17 @@ func landlocked(p *Plan) error {
 	return nil
 }
 
-// addRule allows rights on a path and all below it. What is gone meanwhile needs none.
+// addRule allows rights on a path and all below it. What is gone meanwhile needs none,
+// and so does what is behind a link: the plan has paths without, and whoever may write to
+// a directory above could have put one there since.
 func addRule(ruleset int, name string, rights uint64, dir bool) error {
-	flags := unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	flags := uint64(unix.O_PATH | unix.O_CLOEXEC)
 	if dir {
 		flags |= unix.O_DIRECTORY
 	} else {
 		rights &= rightsOfFiles
 	}
-	fd, err := unix.Open(name, flags, 0)
+	fd, err := unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil
 	}

@@ -36,8 +36,11 @@ type Plan struct {
 	// stands.
 	Isolated  bool
 	Workspace Path
-	Places    []Place    // what contains comes before what it contains
-	Protect   []Path     // in the workspace, relative to it; existing or not
+	Places    []Place // what contains comes before what it contains
+	Protect   []Path  // in the workspace, relative to it; existing or not
+	// Never are files that no repository has which git made, and that have git run what
+	// they say. They did not exist. What the process makes there the caller removes.
+	Never     []Path
 	FullNet   bool       // else none, but for the listeners
 	Listeners []Listener // to be made in the namespace of the process and passed out
 	Resolv    Path       // the file of name servers, "" if there is none
