@@ -3,6 +3,7 @@ package builtin
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/callgate/callgate/process"
@@ -17,6 +18,11 @@ var refusal = regexp.MustCompile(`(?i)permission denied|operation not permitted|
 // noFork are those of programs that could start no other: without a cgroup the kernel
 // tells nobody else.
 var noFork = regexp.MustCompile(`(?i)cannot fork|fork: retry|fork failed|can't start new thread|resource temporarily unavailable|\bEAGAIN\b`)
+
+// busy are those of a program that wants to replace a protected file, as git does with
+// its configuration: the kernel calls what is pinned busy, which sounds as if waiting
+// would help.
+var busy = regexp.MustCompile(`(?i)device or resource busy|\bEBUSY\b`)
 
 // sandboxNotes are what the model is told of the sandbox: what was refused in it, and
 // after a failure that looks like one of these, what it is. A model that does not know
@@ -36,6 +42,9 @@ func sandboxNotes(res process.Result, box process.Sandbox) (notes []string) {
 	}
 	if inBox && len(res.Refused) == 0 && saidIn(refusal, res) {
 		note("%s.", boxLine(res.Level, box))
+	}
+	if inBox && res.Level == process.Isolated && saidIn(busy, res) {
+		note("it ran isolated: these places of the workspace cannot be changed or replaced: %s.", strings.Join(slices.Concat(process.Protected, box.Protect), ", "))
 	}
 	return notes
 }
@@ -68,6 +77,10 @@ func boxLine(level process.Level, box process.Sandbox) string {
 	if len(writes) > 0 {
 		in = strings.Join(writes, ", ") + " and " + in
 	}
-	says = append(says, "and writes only in "+in)
+	only := "it writes only in " + in
+	if len(says) > 0 {
+		only = "and writes only in " + in
+	}
+	says = append(says, only)
 	return fmt.Sprintf("it ran %s: %s", level, strings.Join(says, ", "))
 }

@@ -21,6 +21,8 @@ func TestSandboxNotes(t *testing.T) {
 	}
 	none := failed("mkdir: Permission denied")
 	none.Level = process.None
+	unprotected := failed("umount: /x: Device or resource busy")
+	unprotected.Level = process.Confined
 	fine := failed("mkdir: Permission denied")
 	fine.ExitCode = 0
 	late := failed("")
@@ -37,6 +39,10 @@ func TestSandboxNotes(t *testing.T) {
 	}{
 		{failed("mkdir: cannot create directory '/x': Read-only file system"), process.Sandbox{}, []string{"it ran isolated: no network, and writes only in the workspace and its temporary directory"}},
 		{failed("touch: Operation not permitted"), process.Sandbox{ReadOnly: true, Net: process.FullNet}, []string{"it ran isolated: the workspace is read-only, and writes only in its temporary directory"}},
+		{failed("touch: Operation not permitted"), process.Sandbox{Net: process.FullNet}, []string{"it ran isolated: it writes only in the workspace and"}},
+		{failed("error: could not write config file .git/config: Device or resource busy"), process.Sandbox{Protect: []string{"dist"}}, []string{"cannot be changed or replaced: .git/hooks, .git/config, "}},
+		{failed("EBUSY: resource busy or locked"), process.Sandbox{Protect: []string{"dist"}}, []string{"callgate.yaml, dist."}},
+		{unprotected, process.Sandbox{}, nil},
 		{failed("dial tcp: lookup x: no such host"), process.Sandbox{Net: process.AllowedNet, Hosts: []string{"a.b", "*.c.d"}}, []string{"no network but for a.b, *.c.d"}},
 		{failed("connect: Network is unreachable"), process.Sandbox{Writable: []string{"/data"}}, []string{"writes only in the workspace, /data and its temporary directory"}},
 		{late, process.Sandbox{}, []string{"it ran isolated"}},

@@ -130,6 +130,9 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	if line := noSandboxLine(c.Sandbox); line != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: "+line)
 	}
+	if flags := notAtNone(c.Sandbox, cmd.Flags().Changed); len(flags) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "callgate: exec: not enforced without a sandbox: %s\n", strings.Join(flags, ", "))
+	}
 	res, err := process.Run(ctx, c)
 	if err != nil {
 		return notRun(c, err)
@@ -218,6 +221,21 @@ func (f *execFlags) command(cmd *cobra.Command, args []string) (process.Command,
 	err = f.apply(cmd, &s)
 	c.Sandbox = s
 	return c, err
+}
+
+// notAtNone names the flags that were given and that the level none does not enforce.
+// They are told and not refused: the same line with another level is how a sandbox is
+// compared to none.
+func notAtNone(s process.Sandbox, changed func(string) bool) (flags []string) {
+	if s.Level != process.None {
+		return nil
+	}
+	for _, name := range []string{"ro", "hide", "protect", "memory", "file-size", "processes", "net", "allow-host"} {
+		if changed(name) && (name != "net" || s.Net != process.FullNet) {
+			flags = append(flags, "--"+name)
+		}
+	}
+	return flags
 }
 
 func (f *execFlags) most() int64 {
