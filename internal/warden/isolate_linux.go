@@ -283,6 +283,9 @@ func (v *view) places(p *Plan, sources []int, null int) (sealed []int) {
 		if name == "/" && pl.Access != Writable {
 			continue // as it is already
 		}
+		if v.gone(p, pl) {
+			continue
+		}
 		if pl.Access != Writable {
 			v.pin(p.movable(name), pinned)
 		}

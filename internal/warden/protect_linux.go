@@ -11,12 +11,7 @@ import (
 // from the top. The process could rename them with all that is mounted below, and the
 // next process would find nothing to hide or to protect.
 func (p *Plan) movable(name string) (dirs []string) {
-	over := Place{Path: "/", Access: Readable}
-	for _, pl := range p.Places { // what contains comes first
-		if string(pl.Path) != name && (pl.Path == "/" || strings.HasPrefix(name, string(pl.Path)+"/")) {
-			over = pl
-		}
-	}
+	over := p.around(name)
 	if over.Access != Writable {
 		return nil
 	}
@@ -26,6 +21,31 @@ func (p *Plan) movable(name string) (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// around returns the place that a path lies in, other than one of its own.
+func (p *Plan) around(name string) Place {
+	over := Place{Path: "/", Access: Readable}
+	for _, pl := range p.Places { // what contains comes first
+		if string(pl.Path) != name && (pl.Path == "/" || strings.HasPrefix(name, string(pl.Path)+"/")) {
+			over = pl
+		}
+	}
+	return over
+}
+
+// gone reports whether a place that was to be hidden does not exist any more, such as
+// the socket of a service that ended. Where the process can write, that is no reason to
+// let it be.
+func (v *view) gone(p *Plan, pl Place) bool {
+	if v.err != nil || pl.Access != Hidden || p.around(string(pl.Path)).Access == Writable || p.opens(string(pl.Path)) {
+		return false
+	}
+	fd, err := open(v.root, string(pl.Path), unix.O_PATH|unix.O_NOFOLLOW)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return errors.Is(err, unix.ENOENT)
 }
 
 // pin makes directories mounts of their own, as writable as they are: what is a mount can
