@@ -43,6 +43,9 @@ func sandboxNotes(res process.Result, box process.Sandbox) (notes []string) {
 	if inBox && len(res.Refused) == 0 && saidIn(refusal, res) {
 		note("%s.", boxLine(res.Level, box))
 	}
+	if len(res.Made) > 0 {
+		note("it made %s. Programs outside of the sandbox run or obey what stands there: tell the user to look at it first.", strings.Join(res.Made, ", "))
+	}
 	if inBox && res.Level == process.Isolated && saidIn(busy, res) {
 		note("it ran isolated: these places of the workspace cannot be changed or replaced: %s.", strings.Join(slices.Concat(process.Protected, box.Protect), ", "))
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -288,7 +289,13 @@ func (p *Process) watch(ctx context.Context, cmd *Command, c *child, s *streams,
 // startError says what was not started, and that its environment is not the
 // caller's: the most frequent cause.
 func startError(cmd *Command, withheld int, err error) error {
-	if errors.Is(err, ErrNoMain) || errors.As(err, new(*SandboxError)) {
+	if se, ok := errors.AsType[*SandboxError](err); ok {
+		if se.Fix == "" && slices.Contains([]string{"namespaces", "mount namespace", "Landlock"}, se.Stage) {
+			se.Fix = fix(se.Level, se.Err)
+		}
+		return wrap(err)
+	}
+	if errors.Is(err, ErrNoMain) {
 		return wrap(err)
 	}
 	if withheld > 0 {

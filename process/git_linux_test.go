@@ -12,7 +12,7 @@ import (
 
 // What git would run for a person in the workspace cannot be chosen by a process there:
 // not by a commondir, which names another directory to take config from, nor through the
-// repository of a linked working tree, or one that lies elsewhere in the workspace.
+// repository of a linked working tree, of another such tree, or one that lies elsewhere in the workspace.
 func TestGitRunsNothingPlanted(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -36,6 +36,10 @@ func TestGitRunsNothingPlanted(t *testing.T) {
 			cp -r $c evil; git config -f evil/config core.fsmonitor evil; echo $PWD/evil > $c/commondir`},
 		{"config of the main tree", create + "git worktree add -q ../ws; git config extensions.worktreeConfig true; git config --worktree x.y z",
 			`git config -f $(git rev-parse --git-common-dir)/config.worktree core.fsmonitor evil`},
+		{"commondir of another tree", create + "git worktree add -q ../other", `cp -r .git evil; git config -f evil/config core.fsmonitor evil
+			echo $PWD/evil > .git/worktrees/other/commondir`},
+		{"another tree moved", create + "git worktree add -q ../other", `cp -r .git evil; git config -f evil/config core.fsmonitor evil
+			mv .git/worktrees .git/w; cp -r .git/w .git/worktrees; echo $PWD/evil > .git/worktrees/other/commondir`},
 		{"stored in the workspace", create + "mv .git store; echo gitdir: store > .git", `git config -f store/config core.fsmonitor evil`},
 		{"stored and moved", create + "mkdir a; mv .git a/store; echo gitdir: a/store > .git", `mv a b; cp -r b a; git config -f a/store/config core.fsmonitor evil`},
 		{"commondir where it is stored", create + "mv .git store; echo gitdir: store > .git", `cp -r store evil; git config -f evil/config core.fsmonitor evil; echo ../evil > store/commondir`},
@@ -59,6 +63,9 @@ func TestGitRunsNothingPlanted(t *testing.T) {
 			said := sh(filepath.Join(dir, "main"), "git config core.fsmonitor")
 			if said == "" {
 				said = sh(ws, "git config core.fsmonitor")
+			}
+			if strings.Contains(test.prepare, "../other") {
+				said = sh(filepath.Join(dir, "other"), "git config core.fsmonitor")
 			}
 			if evil := strings.Contains(said, "evil"); evil != (level == process.None) {
 				t.Errorf("%s, %s: git runs %q\n%s", test.name, level, said, r.Output)

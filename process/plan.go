@@ -177,7 +177,7 @@ func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, erro
 		if ok && (real != p || !within(ws, p)) {
 			fixed = append(fixed, real)
 		}
-		if !ok && filepath.Base(p) == "commondir" && (p == filepath.Join(ws, ".git", "commondir") || slices.Contains(fixed, p)) {
+		if !ok && filepath.Base(p) == "commondir" && filepath.Base(filepath.Dir(filepath.Dir(p))) != "worktrees" && (p == filepath.Join(ws, ".git", "commondir") || slices.Contains(fixed, p)) {
 			never = append(never, warden.Path(p))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,16 +93,11 @@ func try(l Level) error {
 	if !armed {
 		return ErrNoMain
 	}
-	dir, err := os.MkdirTemp("", "callgate-probe-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	r, err := Run(ctx, Command{
-		Args: []string{"true"}, Env: Environment{Workspace: dir, Caches: filepath.Join(dir, "caches"), Caller: []string{}},
-		Sandbox: Sandbox{Level: l},
+		// Nothing is made for it that a kill could leave behind.
+		Args: []string{"true"}, Env: Environment{Workspace: "/", Caller: []string{}}, Sandbox: Sandbox{Level: l, ReadOnly: true},
 	})
 	var se *SandboxError
 	switch {

@@ -11,7 +11,7 @@ import (
 // A linked is the repository of a workspace whose .git is a file that names it.
 type linked struct {
 	common string   // of all working trees, outside of the workspace: objects, refs; to be written; "" if there is none
-	fixed  []string // what says which programs git runs, to be protected: in common, or in the workspace
+	fixed  []string // what says which programs git runs, to be protected: in common, in the workspace, or in its .git
 }
 
 // controls are what git takes from a directory of its own that makes it run programs.
@@ -20,6 +20,23 @@ type linked struct {
 func controls(dir string) (names []string) {
 	for _, name := range []string{"hooks", "config", "config.worktree", "modules", "commondir"} {
 		names = append(names, filepath.Join(dir, name))
+	}
+	return names
+}
+
+// others returns what the working trees that are linked to a repository, but lie outside
+// of the workspace, take from it that makes git run programs there. gitdir is with them:
+// with another one they would lie inside for the next call.
+func others(common, workspace string) (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(common, "worktrees"))
+	for _, e := range entries {
+		dir := filepath.Join(common, "worktrees", e.Name())
+		if back := line(filepath.Join(dir, "gitdir")); filepath.IsAbs(back) && within(workspace, filepath.Clean(back)) {
+			continue
+		}
+		for _, name := range []string{"commondir", "config.worktree", "gitdir"} {
+			names = append(names, filepath.Join(dir, name))
+		}
 	}
 	return names
 }
@@ -34,7 +51,12 @@ func controls(dir string) (names []string) {
 // its settings are protected.
 func linkedTree(workspace string) (l linked, ok bool) {
 	file := filepath.Join(workspace, ".git")
-	if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() || st.Size() > 8<<10 {
+	st, err := os.Lstat(file)
+	if err == nil && st.IsDir() {
+		l.fixed = others(file, workspace)
+		return l, len(l.fixed) > 0
+	}
+	if err != nil || !st.Mode().IsRegular() || st.Size() > 8<<10 {
 		return l, false
 	}
 	dir, ok := strings.CutPrefix(line(file), "gitdir: ")
@@ -67,6 +89,7 @@ func linkedTree(workspace string) (l linked, ok bool) {
 		return l, false
 	}
 	l.fixed = append(controls(l.common), filepath.Join(dir, "config.worktree"), filepath.Join(dir, "commondir"))
+	l.fixed = append(l.fixed, others(l.common, workspace)...)
 	for _, name := range Protected {
 		if !strings.HasPrefix(name, ".git/") {
 			l.fixed = append(l.fixed, filepath.Join(l.common, name))

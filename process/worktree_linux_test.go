@@ -41,8 +41,8 @@ func TestLinkedTree(t *testing.T) {
 			t.Errorf("%s is not protected", name)
 		}
 	}
-	if _, ok := linkedTree(main); ok {
-		t.Error("a working tree with its own repository is taken for a linked one")
+	if l, _ := linkedTree(main); l.common != "" || !slices.Contains(l.fixed, filepath.Join(main, ".git", "worktrees", "tree", "commondir")) {
+		t.Errorf("a working tree with its own repository: %+v", l)
 	}
 
 	other := filepath.Join(dir, "other")

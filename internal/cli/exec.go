@@ -156,6 +156,9 @@ func (f *execFlags) run(cmd *cobra.Command, args []string) error {
 	if res.ProcessLimit {
 		tell("it wanted more processes than the %d that it may have; --processes sets how many", c.Sandbox.Limits.Processes)
 	}
+	if len(res.Made) > 0 {
+		tell("it made %s, which programs outside of the sandbox run or obey: look at that before you run git, an editor or an agent here", visible(strings.Join(res.Made, ", ")))
+	}
 	if res.Survivors > 0 {
 		tell("%d of its processes could not be killed", res.Survivors)
 	}
