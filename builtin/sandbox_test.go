@@ -32,6 +32,7 @@ func TestSandboxNotes(t *testing.T) {
 	refused := process.Result{Reason: process.Exited, Level: process.Isolated, Refused: []process.Refused{{Host: "a.example:8443", Reason: "it is not allowed"}}}
 	many := failed("fork: retry")
 	many.ProcessLimit = true
+	made := process.Result{Reason: process.Exited, Level: process.Isolated, Made: []string{".vscode", "HEAD"}}
 	for _, tt := range []struct {
 		res  process.Result
 		box  process.Sandbox
@@ -51,6 +52,7 @@ func TestSandboxNotes(t *testing.T) {
 		{none, process.Sandbox{Level: process.None}, nil},
 		{fine, process.Sandbox{}, nil},
 		{refused, process.Sandbox{Net: process.AllowedNet}, []string{"the host a.example:8443 was refused: it is not allowed. The user can open it, with --allow-host a.example:8443 or egress.allow"}},
+		{made, process.Sandbox{}, []string{"it made .vscode, HEAD. "}},
 		{many, process.Sandbox{}, []string{"more processes than the 512"}},
 		{failed("sh: 1: Cannot fork"), process.Sandbox{}, []string{"more processes than the 512"}},
 		{many, process.Sandbox{Limits: process.Limits{Processes: 3}}, []string{"more processes than the 3 "}},

@@ -23,12 +23,12 @@ type refusals struct {
 func (r *refusals) add(host, reason string) {
 	one := Refused{host, reason}
 	r.mu.Lock()
-	known := slices.Contains(r.seen, one)
-	if !known && len(r.seen) < maxRefused {
+	first := len(r.seen) < maxRefused && !slices.Contains(r.seen, one)
+	if first {
 		r.seen = append(r.seen, one)
 	}
 	r.mu.Unlock()
-	if !known && r.tell != nil {
+	if first && r.tell != nil {
 		r.tell(one)
 	}
 }

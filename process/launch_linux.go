@@ -277,9 +277,13 @@ func absent(p *warden.Plan) (names []string) {
 		return nil
 	}
 	defer root.Close()
+	look := slices.Clone(watched)
 	for _, name := range p.Protect {
-		if _, err := root.Lstat(string(name)); errors.Is(err, fs.ErrNotExist) {
-			names = append(names, string(name))
+		look = append(look, string(name))
+	}
+	for _, name := range look {
+		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			names = append(names, name)
 		}
 	}
 	return names

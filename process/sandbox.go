@@ -88,8 +88,8 @@ type Sandbox struct {
 	// Hosts are the hosts that AllowedNet opens: "example.com", "*.example.com" (which
 	// is not example.com), "example.com:8443". Without a port these are 80 and 443.
 	Hosts []string
-	// OnRefused, if set, is told of each host that was refused, from any goroutine; it
-	// must not block.
+	// OnRefused, if set, is told of each host that was refused, once, and of 32 at most,
+	// from any goroutine; it must not block.
 	OnRefused func(Refused)
 	// Resolve names addresses of hosts without a look-up, and lets these be private.
 	// It is for tests.
@@ -105,6 +105,10 @@ var Protected = []string{
 	".git/hooks", ".git/config", ".git/config.worktree", ".git/modules", ".git/commondir",
 	".vscode", ".idea", ".cursor", ".zed", ".mcp.json", ".claude", ".codex", ".gemini", ".windsurf", ".callgate", "callgate.yaml",
 }
+
+// watched are told of when a process made them, and not protected: with HEAD, objects and
+// refs a directory is a repository by itself, once its .git is spoiled.
+var watched = []string{"HEAD"}
 
 // A Refused is a host that the sandbox kept a process from.
 type Refused struct {

@@ -34,12 +34,12 @@ func TestAuto(t *testing.T) {
 // A protected place that does not exist cannot be protected, and is told of.
 func TestMade(t *testing.T) {
 	for _, level := range sandboxed(t) {
-		cmd := in(t, "mkdir .vscode; echo x > .vscode/tasks.json; echo x > own; echo x > other")
+		cmd := in(t, "echo ref: x > HEAD; mkdir .vscode; echo x > .vscode/tasks.json; echo x > own; echo x > other")
 		cmd.Sandbox = process.Sandbox{Level: level, Protect: []string{"own", "there"}}
 		if err := os.WriteFile(filepath.Join(cmd.Env.Workspace, "there"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, cmd); !slices.Equal(r.Made, []string{".vscode", "own"}) {
+		if r := run(t, cmd); !slices.Equal(r.Made, []string{"HEAD", ".vscode", "own"}) {
 			t.Errorf("%s: %q", level, r.Made)
 		}
 	}

@@ -192,6 +192,9 @@ func (f *execFlags) command(cmd *cobra.Command, args []string) (process.Command,
 	}
 	defer ws.Close()
 	c.Env.Workspace = ws.Dir()
+	for _, w := range ws.Warnings() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "callgate: exec: "+w)
+	}
 	changed := cmd.Flags().Changed
 	for name, n := range map[string]int64{"timeout": int64(f.timeout), "output-keep": f.keep, "output-limit": f.limit, "processes": int64(f.processes)} {
 		if changed(name) && n <= 0 {
