@@ -241,12 +241,14 @@ func dirOf(name string) string {
 
 func baseOf(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// empty returns an empty file system in memory, detached. Half of the memory is the
-// most that it holds.
+// empty returns an empty file system in memory, detached. A quarter of the memory is
+// the most that it holds: a process has up to three of them that it can write (/tmp,
+// /var/tmp, /dev/shm), and what lies there is not given back when the kernel, out of
+// memory, kills processes.
 func (v *view) empty(mode string) (fd int) {
 	fd = -1
 	v.do("tmpfs", func() (err error) {
-		fd, err = newMount("tmpfs", map[string]string{"mode": mode, "size": "50%", "nr_inodes": "1000000"}, mountWrite)
+		fd, err = newMount("tmpfs", map[string]string{"mode": mode, "size": "25%", "nr_inodes": "1000000"}, mountWrite)
 		return err
 	})
 	return fd

@@ -37,7 +37,6 @@ func startServer(t *testing.T) string {
 		}), ReadHeaderTimeout: 10 * time.Second}
 		go srv.Serve(plain)
 		go srv.Serve(tls.NewListener(secure, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}))
-		t.Cleanup(func() { srv.Close() })
 		// A name that the system gives an address of this machine has the usual one.
 		if l, err := net.Listen("tcp4", "127.0.0.1:80"); err == nil {
 			go srv.Serve(l)

@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A user is who tries.
@@ -27,6 +30,7 @@ func (u user) root() bool { return u.uid == 0 }
 // A suite is what all cases share.
 type suite struct {
 	command string // under test
+	id      string // a number that is in the arguments or the environment of all that runs
 	env     []string
 	near    map[int]string // by uid: a directory below /tmp
 	far     map[int]string // one that nothing hides, or the same
@@ -38,62 +42,86 @@ type suite struct {
 // A verdict is how a case came out at a level.
 type verdict struct{ level, word, why string }
 
-// newSuite builds callgate and the probe and makes the places of the cases. Nothing
-// else of the machine is changed, and all of it is removed.
-func newSuite(t *testing.T, users []user) *suite {
+// places makes the suite when a test first asks for it. TestMain removes it.
+var places struct {
+	once sync.Once
+	*suite
+	undo []func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, undo := range slices.Backward(places.undo) {
+		undo()
+	}
+	os.Exit(code)
+}
+
+// newSuite builds callgate and the probe and makes the places of the cases, once for
+// all tests. Nothing else of the machine is changed, and all of it is removed, by the
+// janitor where this process is killed.
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash, in which the cases are written")
 	}
-	root := os.Getuid() == 0
-	near, err := os.MkdirTemp("/tmp", "cgesc-")
-	if err != nil {
-		t.Fatal(err)
+	places.once.Do(func() { places.suite = makeSuite(t) })
+	if places.suite == nil {
+		t.Fatal("no places: see the first test that failed")
 	}
-	t.Cleanup(func() { removeAll(near) })
-	far := near
-	if root {
-		if far, err = os.MkdirTemp("/var/lib", "cgesc-"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { removeAll(far) })
-	}
-	cases, err := filepath.Abs("cases")
+	return places.suite
+}
+
+func makeSuite(t *testing.T) *suite {
+	users := whoTries()
+	prefix := fmt.Sprintf("cgesc-%d-", os.Getpid())
+	undo := func(f func()) { places.undo = append(places.undo, f) }
+	near, err := os.MkdirTemp("/tmp", prefix)
 	must(t, err)
-	s := &suite{cases: cases, command: os.Getenv("CALLGATE_ESCAPES_COMMAND"), near: map[int]string{}, far: map[int]string{}}
-	for _, dir := range []string{near, far} {
+	undo(func() { removeAll(near) })
+	far, dirs := near, []string{near}
+	if os.Getuid() == 0 {
+		far, err = os.MkdirTemp("/var/lib", prefix)
+		must(t, err)
+		undo(func() { removeAll(far) })
+		dirs = append(dirs, far)
+	}
+	for _, dir := range dirs {
 		must(t, os.Chmod(dir, 0o755))
 	}
-	bin := filepath.Join(far, "bin")
-	must(t, os.MkdirAll(bin, 0o755))
-	s.bin = bin
+	s := &suite{command: os.Getenv("CALLGATE_ESCAPES_COMMAND"), near: map[int]string{}, far: map[int]string{},
+		bin: filepath.Join(far, "bin"), id: fmt.Sprintf("%d%d", os.Getpid(), time.Now().UnixNano())}
+	s.cases, err = filepath.Abs("cases")
+	must(t, err)
+	must(t, os.MkdirAll(s.bin, 0o755))
+	probe := filepath.Join(s.bin, "probe")
+	build(t, probe, "./testdata/probe")
+	var other string
+	if os.Getuid() == 0 {
+		if other, err = os.MkdirTemp("/home", prefix); err == nil {
+			undo(func() { os.RemoveAll(other) })
+			dirs = append(dirs, other)
+		}
+	}
+	undo(s.janitor(t, probe, dirs))
 	if s.command == "" {
-		s.command = filepath.Join(bin, "callgate")
+		s.command = filepath.Join(s.bin, "callgate")
 		build(t, s.command, "github.com/callgate/callgate/cmd/callgate")
 	}
-	probe := filepath.Join(bin, "probe")
-	build(t, probe, "./testdata/probe")
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	if program, err := exec.LookPath("go"); err == nil {
 		if program, err = filepath.EvalSymlinks(program); err == nil {
 			path += ":" + filepath.Dir(program)
 		}
 	}
-	s.env = []string{"PATH=" + path,
-		"LANG=C.UTF-8", "SHELL=/bin/sh", "USER=escapes", "LOGNAME=escapes", "CALLGATE=" + s.command, "PROBE=" + probe}
-	if all {
-		s.env = append(s.env, "HEAVY=1")
-	}
+	s.env = []string{"PATH=" + path, "LANG=C.UTF-8", "SHELL=/bin/sh", "USER=escapes", "LOGNAME=escapes", "PROBE=" + probe, "RUN=" + s.id}
 	for _, u := range users {
-		for dirs, base := range map[*map[int]string]string{&s.near: near, &s.far: far} {
+		for _, base := range []string{near, far} {
 			dir := filepath.Join(base, u.name)
 			must(t, os.MkdirAll(dir, 0o755))
 			must(t, os.Chown(dir, u.uid, u.uid))
-			(*dirs)[u.uid] = dir
-			if far == near {
-				s.far[u.uid] = dir
-			}
 		}
+		s.near[u.uid], s.far[u.uid] = filepath.Join(near, u.name), filepath.Join(far, u.name)
 		// A link to it costs less than a copy, and takes one that the user owns.
 		own := filepath.Join(s.near[u.uid], "probe")
 		text, err := os.ReadFile(probe)
@@ -101,24 +129,38 @@ func newSuite(t *testing.T, users []user) *suite {
 		must(t, os.WriteFile(own, text, 0o755))
 		must(t, os.Chown(own, u.uid, u.uid))
 	}
-	if root {
-		s.asRoot(t, probe, far, users)
+	if os.Getuid() == 0 {
+		s.asRoot(t, probe, far, other, users)
 	}
 	return s
 }
 
+// janitor starts a program that waits until this process is gone, however it ends, and
+// then ends what runs of the cases and removes dirs. It returns what ends it.
+func (s *suite) janitor(t *testing.T, probe string, dirs []string) func() {
+	cmd := exec.Command(probe, append([]string{"janitor", s.id}, dirs...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // an interrupt of the terminal does not reach it
+	cmd.Dir = "/"
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	return func() {
+		in.Close()
+		cmd.Wait()
+	}
+}
+
 // asRoot makes what only root can: the server at the ports of the web, a setuid
 // program, a home of somebody else's.
-func (s *suite) asRoot(t *testing.T, probe, far string, users []user) {
+func (s *suite) asRoot(t *testing.T, probe, far, other string, users []user) {
 	t.Helper()
 	if ip := startServer(t); ip != "" {
 		s.env = append(s.env, "SERVERIP="+ip)
 	}
-	if home, err := os.MkdirTemp("/home", "cgesc-"); err == nil {
-		t.Cleanup(func() { os.RemoveAll(home) })
-		must(t, os.Chmod(home, 0o755))
-		must(t, os.WriteFile(filepath.Join(home, "notes"), []byte("KEY-MATERIAL\n"), 0o644))
-		s.env = append(s.env, "OTHERHOME="+home)
+	if other != "" {
+		must(t, os.Chmod(other, 0o755))
+		must(t, os.WriteFile(filepath.Join(other, "notes"), []byte("KEY-MATERIAL\n"), 0o644))
+		s.env = append(s.env, "OTHERHOME="+other)
 	}
 	for _, u := range users {
 		if u.root() {
@@ -146,10 +188,7 @@ func (s *suite) warmGo(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/warm\n\ngo 1.21\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() { println(1) }\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "main_test.go"), []byte("package main\n\nimport \"testing\"\n\nfunc TestX(*testing.T) {}\n"), 0o644))
-	steps := [][]string{{"build", "-o", os.DevNull, "."}}
-	if all {
-		steps = append(steps, []string{"vet", "."}, []string{"test", "."})
-	}
+	steps := [][]string{{"build", "-o", os.DevNull, "."}, {"vet", "."}, {"test", "."}}
 	cache := filepath.Join(s.bin, "gocache")
 	for _, step := range steps {
 		cmd := exec.Command("go", step...)
@@ -168,7 +207,7 @@ func (s *suite) run(name string, u user, levels []string) []verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", filepath.Join(s.cases, name+".sh"))
-	cmd.Env = append(slices.Clone(s.env), "LEVELS="+strings.Join(levels, " "), "NEAR="+s.near[u.uid], "FAR="+s.far[u.uid], "HOME="+s.near[u.uid])
+	cmd.Env = append(slices.Clone(s.env), "CALLGATE="+s.command, "LEVELS="+strings.Join(levels, " "), "NEAR="+s.near[u.uid], "FAR="+s.far[u.uid], "HOME="+s.near[u.uid])
 	if !u.root() && s.suid != "" {
 		cmd.Env = append(cmd.Env, "SUID="+s.suid)
 	}
@@ -209,6 +248,16 @@ func whoTries() []user {
 		return []user{{"user", os.Getuid()}}
 	}
 	return []user{{"root", 0}, {"user", 61000 + os.Getpid()%4000}}
+}
+
+// landlock returns the version of the kernel's Landlock, 0 if it has none:
+// landlock_create_ruleset(2).
+func landlock() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version)
 }
 
 // starts returns the levels that start here for a user, and why others do not.

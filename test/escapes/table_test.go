@@ -18,20 +18,28 @@ var table string
 // The columns of the table.
 var levels = []string{"isolated", "confined", "none"}
 
-// A row is what one case must come to. The cells are "P", "F" or "-", by level and
-// whether root tries.
+// A row is what one case must come to. The cells are "P", "F", "-" or the version of
+// Landlock from which on it is "P", by level and whether root tries.
 type row struct {
 	name  string
 	words string
 	cells map[string][2]byte // of a level: root, another user
 }
 
-func (r row) cell(level string, root bool) byte {
-	c := r.cells[level]
+// cell is P, F or - on a kernel with that version of Landlock.
+func (r row) cell(level string, root bool, landlock int) byte {
+	c := r.cells[level][1]
 	if root {
-		return c[0]
+		c = r.cells[level][0]
 	}
-	return c[1]
+	switch {
+	case c != '9':
+	case landlock >= 9:
+		c = 'P'
+	default:
+		c = 'F'
+	}
+	return c
 }
 
 func parseTable(text string) (rows []row, err error) {
@@ -49,8 +57,8 @@ func parseTable(text string) (rows []row, err error) {
 			if !both {
 				user = root
 			}
-			if len(root) != 1 || len(user) != 1 || !strings.Contains("PF-", root) || !strings.Contains("PF-", user) {
-				return nil, fmt.Errorf("line %d: %q is no cell; use P, F, -, or two of them with a slash", i+1, f[1+j])
+			if len(root) != 1 || len(user) != 1 || !strings.Contains("PF9-", root) || !strings.Contains("PF9-", user) {
+				return nil, fmt.Errorf("line %d: %q is no cell; use P, F, 9, -, or two of them with a slash", i+1, f[1+j])
 			}
 			r.cells[level] = [2]byte{root[0], user[0]}
 		}
@@ -105,6 +113,26 @@ func TestTableRefuses(t *testing.T) {
 	for _, bad := range []string{"01_x P P", "01_x P P X words", "01_x P/P/P P P words", "01_x P PF P words"} {
 		if rows, err := parseTable(bad); err == nil {
 			t.Errorf("%q is taken as %v", bad, rows)
+		}
+	}
+}
+
+func TestTableCells(t *testing.T) {
+	rows, err := parseTable("01_x 9 P/F - words")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		level    string
+		root     bool
+		landlock int
+		want     byte
+	}{
+		{"isolated", true, 9, 'P'}, {"isolated", false, 10, 'P'}, {"isolated", false, 8, 'F'}, {"isolated", true, 0, 'F'},
+		{"confined", true, 0, 'P'}, {"confined", false, 9, 'F'}, {"none", true, 9, '-'},
+	} {
+		if got := rows[0].cell(c.level, c.root, c.landlock); got != c.want {
+			t.Errorf("%s, root %v, Landlock %d: %c, not %c", c.level, c.root, c.landlock, got, c.want)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 . "${0%/*}/../lib.sh"
 # A parent that is stopped, again and again, reaps nobody and hears no timeout.
 CONTROL=bare
-LIMIT=12
+LIMIT=9
 FIRST=1
 FLAGS=(--timeout 3s)
 act <<'A'
@@ -15,5 +15,5 @@ launch() {
 	timeout -k 2 "$LIMIT" "$@" </dev/null >"$R/stdout" 2>"$R/stderr"
 	RC=$? TOOK=$((SECONDS - begin))
 }
-did() { [ "$TOOK" -ge 11 ]; }
+did() { [ "$TOOK" -ge 8 ]; }
 judge forbid

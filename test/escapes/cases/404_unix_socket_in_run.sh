@@ -2,7 +2,7 @@
 . "${0%/*}/../lib.sh"
 needs root
 prepare() { server; }
-cleanup() { rm -f /run/cgesc-*.sock; }
+cleanup() { rm -f /run/cgesc-"$SUITE"-*.sock; }
 act <<'A'
 probe dial unix "$RUN"
 A

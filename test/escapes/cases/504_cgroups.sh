@@ -9,5 +9,5 @@ for d in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/memory /sys/fs/cgr
 	probe openw "$d/release_agent" "$d/cgroup.procs" "$d/notify_on_release" "$d/cgroup.subtree_control"
 done
 A
-cleanup() { rmdir /sys/fs/cgroup/cgesc-* /sys/fs/cgroup/*/cgesc-* 2>/dev/null; }
+cleanup() { rmdir /sys/fs/cgroup/cgesc-8"$SUITE$$"* /sys/fs/cgroup/*/cgesc-8"$SUITE$$"* 2>/dev/null; }
 judge forbid

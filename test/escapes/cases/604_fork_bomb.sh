@@ -7,7 +7,7 @@ needs heavy
 [ "$EUID" != 0 ] || [ -d /sys/fs/cgroup/pids ] || grep -qw pids /sys/fs/cgroup/cgroup.controllers 2>/dev/null || skip "no pids cgroup, which it takes for root"
 SH=bash
 FIRST=1
-FLAGS=(--timeout 4s --processes 200)
+FLAGS=(--timeout 10s --processes 64)
 act <<'A'
 : "$TAG"
 bomb() { bomb | bomb & }

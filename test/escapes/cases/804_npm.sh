@@ -1,6 +1,6 @@
 #!/bin/bash
 . "${0%/*}/../lib.sh"
-needs npm node
+needs heavy npm node
 prepare() {
 	mkdir -p lib
 	printf '{"name":"lib","version":"1.0.0","main":"i.js","bin":{"lib":"cli.js"}}' >lib/package.json

@@ -1,6 +1,6 @@
 #!/bin/bash
 . "${0%/*}/../lib.sh"
-needs python3
+needs heavy python3
 MAYBE="no module venv, or no pip in it"
 LIMIT=90
 act <<'A'

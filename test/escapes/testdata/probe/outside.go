@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/signal"
@@ -17,6 +19,7 @@ import (
 
 func init() {
 	acts["left"] = left
+	acts["janitor"] = janitor
 	acts["canary"] = canary
 	acts["serve"] = serve
 }
@@ -39,6 +42,35 @@ func left(args []string) {
 		}
 		for _, pid := range pids {
 			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// janitor TAG DIR... waits until its standard input is closed, which the end of the
+// runner does, and cleans up behind a runner that could not: processes first, for they
+// make files.
+func janitor(args []string) {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	io.Copy(io.Discard, os.Stdin)
+	left([]string{"-kill", args[0]})
+	for _, dir := range args[1:] {
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil && d != nil && d.IsDir() {
+				os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+		for range 20 { // what was killed may still be cleaning up itself
+			if os.RemoveAll(dir) == nil {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	for _, pattern := range []string{"/run/cgesc-%s-*.sock", "/sys/fs/cgroup/cgesc-8%s*", "/sys/fs/cgroup/*/cgesc-8%s*"} {
+		names, _ := filepath.Glob(fmt.Sprintf(pattern, args[0]))
+		for _, name := range names {
+			os.Remove(name)
 		}
 	}
 }
@@ -146,7 +178,7 @@ func serve(args []string) {
 	packet("UNIXGRAM", "unixgram", named+".log")
 	stream("ABSTRACT", "unix", "@cgesc-"+strconv.Itoa(os.Getpid()))
 	if os.Getuid() == 0 {
-		run := "/run/cgesc-" + strconv.Itoa(os.Getpid()) + ".sock"
+		run := "/run/cgesc-" + os.Getenv("SUITE") + "-" + strconv.Itoa(os.Getpid()) + ".sock"
 		stream("RUN", "unix", run)
 		defer os.Remove(run)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -216,7 +215,9 @@ func memory(args []string) {
 			fmt.Println("tried", got, err)
 			return
 		}
-		copy(b, bytes.Repeat([]byte{1}, 1<<20))
+		for i := 0; i < len(b); i += os.Getpagesize() {
+			b[i] = 1
+		}
 		all = append(all, b)
 	}
 	fmt.Println("DID memory", len(all))
