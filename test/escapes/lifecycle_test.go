@@ -34,7 +34,7 @@ sleep "$tag"
 // no directory.
 func TestKilled(t *testing.T) {
 	leaveOut(t)
-	lives := map[string]int{"isolated": 12, "confined": 6} // of all users together
+	lives := map[string]int{"isolated": 8, "confined": 4} // of all users together
 	if all {
 		lives = map[string]int{"isolated": 200, "confined": 50, "none": 50}
 	}

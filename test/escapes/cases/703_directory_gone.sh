@@ -11,5 +11,5 @@ launch() {
 	( cd "$R/gone" && rmdir "$R/gone" && timeout "$LIMIT" "$@" </dev/null >"$R/stdout" 2>"$R/stderr" )
 	RC=$?
 }
-ran() { [ "$RC" = 125 ] && [ -s "$R/stderr" ] && [ "$LEVEL" != bare ] || grep -qax "$MARK" "$R/stdout"; }
+ran() { [ "$RC" = 125 ] && grep -q 'directory is unknown' "$R/stderr" && [ "$LEVEL" != bare ] || grep -qax "$MARK" "$R/stdout"; }
 judge forbid
