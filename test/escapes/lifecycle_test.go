@@ -36,7 +36,7 @@ func TestKilled(t *testing.T) {
 	leaveOut(t)
 	lives := map[string]int{"isolated": 8, "confined": 4} // of all users together
 	if all {
-		lives = map[string]int{"isolated": 200, "confined": 50, "none": 50}
+		lives = map[string]int{"isolated": 200, "confined": 40, "none": 20}
 	}
 	users := whoTries()
 	s := newSuite(t)
