@@ -70,7 +70,7 @@ func launch(s spec, files [3]*os.File) (_ *child, err error) {
 	// Nothing that the helper's runtime says may come into the output of the process,
 	// and nothing that is in our environment into its own.
 	helper, err := os.StartProcess("/proc/self/exe", []string{warden.Name}, &os.ProcAttr{
-		Dir: "/", Env: []string{warden.Env + "=1", "GOMAXPROCS=1", "GOGC=off"},
+		Dir: "/", Env: []string{warden.Env + "=1", "GOMAXPROCS=1", "GOGC=off", "GORACE=atexit_sleep_ms=0"}, // the last one for tests: a second at each end
 		Files: []*os.File{null, null, null, theirs, files[0], files[1], files[2]},
 		Sys:   cloning(s.Plan),
 	})

@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, "tmp")
 			env.Setenv("TMPDIR", tmp)
+			env.Setenv("GORACE", "atexit_sleep_ms=20") // not a second for each command
 			env.Setenv("TMP", tmp)
 			// Not in the directory of the script, which is a workspace at times.
 			state, err := os.MkdirTemp("", "callgate-script-state-")
