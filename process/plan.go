@@ -92,6 +92,9 @@ func stricter(a, b warden.Access) bool {
 // planFor resolves s for a process in the given workspace, whose caches lie in
 // caches ("" for none).
 func planFor(s Sandbox, workspace, caches string, m machine) (*warden.Plan, error) {
+	if !filepath.IsAbs(workspace) {
+		return nil, fmt.Errorf("the workspace %q is not an absolute path", workspace)
+	}
 	ws, dir, ok := m.find(workspace)
 	if !ok || !dir {
 		return nil, fmt.Errorf("the workspace %s cannot be found", workspace)

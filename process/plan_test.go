@@ -164,6 +164,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add("/home/ann/ws", "src", "/opt", "/home/ann/ws/a", ".env", true)
 	f.Add("/home/ann/ws", "../..", "//opt/./data", "", "..", false)
 	f.Add("/srv/p", "/", "/", "/", "/", false)
+	f.Add("", "+", " ", "\x1e", "/", false)
 	f.Add("/home/ann/ws", "out", "out/x", "\x00", "out", false)
 	w := world{
 		"/home/ann/ws/src/a", "/home/ann/ws/.env", "/home/ann/ws/out->/home/ann/.ssh", "/home/ann/ws/.vscode->/home/ann/.ssh", "/home/ann/.ssh/id", "/home/ann/.cargo/bin/c",
