@@ -3,11 +3,17 @@
 package process
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/callgate/callgate/internal/warden"
 )
 
 // machine returns what the plan of c depends on.
@@ -36,6 +42,46 @@ func (c *Command) shown() Sandbox {
 		s.Readable = append(slices.Clone(s.Readable), c.Args[0])
 	}
 	return s
+}
+
+// plan resolves the sandbox of c, of which the level is chosen.
+func (c *Command) plan() (*warden.Plan, error) {
+	workspace := c.Env.Workspace
+	if workspace == "" {
+		workspace = c.Dir
+	}
+	caches := c.Env.CacheDir()
+	if caches != "" {
+		if err := os.MkdirAll(caches, 0o700); err != nil {
+			return nil, fmt.Errorf("caches: %w", err)
+		}
+	}
+	p, err := planFor(c.shown(), workspace, caches, c.machine())
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return p, nil
+}
+
+// try runs a program at a level.
+func try(l Level) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := Run(ctx, Command{
+		// Nothing is made for it that a kill could leave behind.
+		Args: []string{"true"}, Env: Environment{Workspace: "/", Caller: []string{}}, Sandbox: Sandbox{Level: l, ReadOnly: true},
+	})
+	var se *SandboxError
+	switch {
+	case errors.As(err, &se):
+		se.Level = Auto // the caller names it
+		return fmt.Errorf("%s: %w", se.Stage, se.Err)
+	case err != nil:
+		return err
+	case r.Reason != Exited || r.ExitCode != 0:
+		return fmt.Errorf("true ended with %s, code %d: %s", r.Reason, r.ExitCode, r.Output)
+	}
+	return nil
 }
 
 // find is for machine.find.

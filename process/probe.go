@@ -1,5 +1,7 @@
 package process
 
+import "sync"
+
 // A Report says what this machine can enforce. Levels are tried, not guessed: each
 // runs a program.
 type Report struct {
@@ -13,6 +15,19 @@ type Report struct {
 	// not enforced and what would change that.
 	Notes []string
 }
+
+// Probe tries the levels from the strongest down, until one starts a program. What it
+// found holds for the life of this process: a machine that is short of something later
+// does not lower the level of what runs then. On Linux it needs Main.
+func Probe() Report {
+	probing.Do(func() { probed = probe() })
+	return probed
+}
+
+var (
+	probing sync.Once
+	probed  Report
+)
 
 // A Trial is one level that was tried.
 type Trial struct {

@@ -6,24 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/callgate/callgate/internal/warden"
-)
-
-// Probe tries the levels from the strongest down, until one starts a program. What it
-// found holds for the life of this process: a machine that is short of something later
-// does not lower the level of what runs then. It needs Main.
-func Probe() Report {
-	probing.Do(func() { probed = probe() })
-	return probed
-}
-
-var (
-	probing sync.Once
-	probed  Report
 )
 
 func probe() (r Report) {
@@ -86,30 +71,6 @@ func best() (Level, error) {
 		Err: errors.New(strings.Join(why, ", ")),
 		Fix: "callgate doctor says what to install or to set; the level none starts programs without any",
 	}
-}
-
-// try runs a program at a level.
-func try(l Level) error {
-	if !armed {
-		return ErrNoMain
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	r, err := Run(ctx, Command{
-		// Nothing is made for it that a kill could leave behind.
-		Args: []string{"true"}, Env: Environment{Workspace: "/", Caller: []string{}}, Sandbox: Sandbox{Level: l, ReadOnly: true},
-	})
-	var se *SandboxError
-	switch {
-	case errors.As(err, &se):
-		se.Level = Auto // the caller names it
-		return fmt.Errorf("%s: %w", se.Stage, se.Err)
-	case err != nil:
-		return err
-	case r.Reason != Exited || r.ExitCode != 0:
-		return fmt.Errorf("true ended with %s, code %d: %s", r.Reason, r.ExitCode, r.Output)
-	}
-	return nil
 }
 
 // fix says what would help, by what is set on this machine.

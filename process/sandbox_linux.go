@@ -32,19 +32,9 @@ func (c *Command) confine(temp string) (p *warden.Plan, private string, err erro
 	if s.Net == AllowedNet && s.Level != Isolated {
 		return nil, "", fmt.Errorf("sandbox: single hosts can be allowed at the level isolated only, which this machine does not start; use no network or the full one")
 	}
-	workspace := c.Env.Workspace
-	if workspace == "" {
-		workspace = c.Dir
-	}
-	caches := c.Env.CacheDir()
-	if caches != "" {
-		if err := os.MkdirAll(caches, 0o700); err != nil {
-			return nil, "", fmt.Errorf("caches: %w", err)
-		}
-	}
-	plan, err := planFor(c.shown(), workspace, caches, c.machine())
+	plan, err := c.plan()
 	if err != nil {
-		return nil, "", fmt.Errorf("sandbox: %w", err)
+		return nil, "", err
 	}
 	if s.Level == Isolated {
 		private = filepath.Join("/tmp", temp)

@@ -23,7 +23,6 @@ const fixNone = "choose the level none in words (--sandbox none, or sandbox: non
 
 func noSandbox() string { return "there is none for " + runtime.GOOS }
 
-// Probe reports that this system has no sandbox.
-func Probe() Report {
+func probe() Report {
 	return Report{Tried: []Trial{{Level: Auto, Err: noSandbox(), Fix: fixNone}}, Notes: NotEnforced()}
 }
