@@ -174,3 +174,39 @@ func TestProgramIsShown(t *testing.T) {
 		}
 	}
 }
+
+// What programs outside obey cannot be changed, removed or put aside at isolated, and all
+// that lies beside it can.
+func TestProtected(t *testing.T) {
+	if !slices.Contains(sandboxed(t), process.Isolated) {
+		t.Skip("isolated does not start here")
+	}
+	cmd := in(t, `echo x > .git/config; echo x > .git/hooks/pre-commit; rm -rf .git/hooks; mv .git aside; rm own/deep; mv own aside
+		echo new > .git/index && echo y > own/beside && echo done`)
+	cmd.Sandbox = process.Sandbox{Level: process.Isolated, Protect: []string{"own/deep"}}
+	ws := cmd.Env.Workspace
+	for _, d := range []string{".git/hooks", "own"} {
+		if err := os.MkdirAll(filepath.Join(ws, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := []string{".git/config", ".git/hooks/sample", "own/deep"}
+	for _, f := range kept {
+		if err := os.WriteFile(filepath.Join(ws, f), []byte("kept"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := run(t, cmd); !strings.HasSuffix(r.Output.String(), "done\n") {
+		t.Errorf("%+v %s", r, r.Output)
+	}
+	for _, f := range kept {
+		if b, err := os.ReadFile(filepath.Join(ws, f)); string(b) != "kept" {
+			t.Errorf("%s: %q, %v", f, b, err)
+		}
+	}
+	for _, f := range []string{".git/hooks/pre-commit", "aside"} {
+		if _, err := os.Lstat(filepath.Join(ws, f)); err == nil {
+			t.Errorf("%s was made", f)
+		}
+	}
+}
